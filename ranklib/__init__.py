@@ -1,0 +1,58 @@
+"""Rank collapse in self-attention: sizes, residuals, measures, layers, exact propagation, sliders and derivations.
+
+The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
+"""
+
+from ranklib.attention import (
+    SelfAttention,
+    attention_matrix,
+    causal_mask,
+    naive_softmax,
+    pruned_scores,
+    score_parts,
+    scores,
+    window_mask,
+)
+from ranklib.layers import Layer, Network
+from ranklib.measures import (
+    MEASURES,
+    attention_entropy,
+    composite_residual,
+    dirichlet_energy,
+    dobrushin,
+    effective_rank,
+    gram_stable_rank,
+    hc_dc,
+    inverse_participation,
+    isometry_gap,
+    mean_average_distance,
+    mean_cosine,
+    mu,
+    numerical_rank,
+    oscillation,
+    participation_ratio,
+    relative_residual,
+    singular_gap,
+    spectral_gap,
+    stable_rank,
+)
+from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.propagation import ResidualState, propagate, trajectory
+from ranklib.residual import (
+    CertifiedResidual,
+    col_sum,
+    composite_about,
+    mean_centre,
+    mean_residual,
+    median_centre,
+    median_residual,
+    midrange_centre,
+    residual_about,
+    residual_size,
+    residual_size_exact,
+    row_sum,
+)
+from ranklib.sliders import explore
+from ranklib.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
+
+__version__ = "0.1.0"

@@ -1,0 +1,386 @@
+"""Measures of collapse of tokens X (rows), one formula each; those of attention matrices are next door.
+
+They disagree by design (Chapter 12): a large feature fakes collapse in the stable rank, noise about equal
+rows hides it from the participation ratio, and rank one does not mean equal rows. Report at least
+``relative_residual``, ``mean_cosine`` and ``effective_rank`` together.
+
+Below s_1 >= s_2 >= ... are the singular values of X and J = 11^T/n replaces every row by the mean row.
+Every function raises ``TypeError`` or ``ValueError`` for a tensor that is not floating-point, that
+contains NaN or infinity or that has no rows or columns, and ``ValueError`` where the measure is not
+defined. Half precision is computed and returned in float32. Leading axes are batch axes.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ranklib._checks import measurable, require_all, require_shape
+from ranklib.attention_measures import (
+    attention_entropy,
+    dobrushin,
+    inverse_participation,
+    singular_gap,
+    spectral_gap,
+)
+from ranklib.norms import composite
+from ranklib.residual import mean_centre, mean_residual, residual_about
+
+
+def _require_nonzero(x: Tensor, what: str, remedy: str) -> None:
+    nonzero = x.abs().amax((-2, -1)) > 0
+    require_all("x", nonzero, f"{what} that is not zero", "that are zero", remedy)
+
+
+def _size(x: Tensor) -> Tensor:
+    """Frobenius norm that neither underflows nor overflows in the squares."""
+    largest = x.abs().amax((-2, -1), keepdim=True)
+    scaled = x / torch.where(largest > 0, largest, 1)
+    return scaled.square().sum((-2, -1)).sqrt() * largest[..., 0, 0]
+
+
+def _centred(x: Tensor) -> Tensor:
+    """X - JX, exactly zero where all rows are equal."""
+    from_first = x - x[..., :1, :]
+    return residual_about(from_first, mean_centre(from_first))
+
+
+def _spectrum(x: Tensor, what: str = "a matrix") -> Tensor:
+    """Singular values over the largest one; raises for a zero matrix."""
+    _require_nonzero(x, what, "a zero matrix has no such rank; leave it out, or report it as collapsed")
+    singular = torch.linalg.svdvals(x / x.abs().amax((-2, -1), keepdim=True))
+    return singular / singular[..., :1]
+
+
+def _unit_rows(x: Tensor) -> Tensor:
+    x = measurable("x", x)
+    require_shape("x", x, "at least two tokens", x.shape[-2] >= 2)
+    largest = x.abs().amax(-1, keepdim=True)
+    remedy = "leave out padding rows first"
+    require_all("x", largest[..., 0] > 0, "rows that are not zero", "rows that are zero", remedy)
+    scaled = x / largest
+    return scaled / scaled.square().sum(-1, keepdim=True).sqrt()
+
+
+def composite_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The composite about the mean, relative to the composite of X.
+
+    .. math:: \|X - JX\|_{1,\infty} \,/\, \|X\|_{1,\infty}
+
+    Range [0, 2(1 - 1/n)], 0 when all tokens are equal; scale invariant. Can exceed 1, and is not rotation
+    invariant. About the mean, not about the best centre; for that see ``residual_size``.
+
+    >>> import torch
+    >>> composite_residual(torch.eye(4, dtype=torch.float64))
+    tensor(1.5000, dtype=torch.float64)
+
+    Source: Chapter 12; the measure of the paper's experiments.
+    """
+    x = measurable("x", x)
+    _require_nonzero(x, "a matrix", "there is nothing to be relative to; use mean_residual(x)")
+    return mean_residual(x) / composite(x)
+
+
+def mu(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The Euclidean distance of X from equal tokens.
+
+    .. math:: \mu(X) = \|X - JX\|_F
+
+    Range [0, inf), 0 when all tokens are equal; rotation invariant. On its own it depends on the size of
+    the weights; divide by the size of X, as ``relative_residual`` does.
+
+    >>> import torch
+    >>> mu(torch.tensor([[1.0], [-1.0]]))
+    tensor(1.4142)
+
+    Source: Chapter 12.
+    """
+    return _size(_centred(measurable("x", x)))
+
+
+def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The share of X that is not common to all tokens.
+
+    .. math:: \mathrm{rel}(X) = \|X - JX\|_F \,/\, \|X\|_F
+
+    Range [0, 1], 0 when all tokens are equal; scale and rotation invariant. One large feature that all
+    tokens share makes it small although every other feature is alive.
+
+    >>> import torch
+    >>> relative_residual(torch.tensor([[1.0], [-1.0]]))
+    tensor(1.)
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    _require_nonzero(x, "a matrix", "there is nothing to be relative to; use mu(x)")
+    return _size(_centred(x)) / _size(x)
+
+
+def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""High-frequency against constant part: what differs between tokens over what they share.
+
+    .. math:: \|(I - J)X\|_F \,/\, \|JX\|_F = \mathrm{rel} / \sqrt{1 - \mathrm{rel}^2}
+
+    HC is the high-frequency component (I - J)X and DC (a name from signal processing, "direct current")
+    the constant component JX. Range [0, inf), 0 when all tokens are equal; scale and rotation invariant.
+    Not defined where the mean row is zero, which raises; ``relative_residual`` is 1 there.
+
+    >>> import torch
+    >>> hc_dc(torch.tensor([[3.0], [1.0]]))
+    tensor(0.5000)
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    common = mean_centre(x).unsqueeze(-2)
+    constant = _size(common) * x.shape[-2] ** 0.5
+    remedy = "the ratio is infinite; use relative_residual(x)"
+    good = constant > 4 * torch.finfo(x.dtype).eps * _size(x)
+    require_all("x", good, "a mean row that is not zero", "that are zero up to rounding", remedy)
+    return _size(_centred(x)) / constant
+
+
+def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The largest range of a feature over the tokens.
+
+    .. math:: \mathrm{osc}(X) = \max_k\,(\max_i X_{ik} - \min_i X_{ik})
+
+    Range [0, inf), 0 when all tokens are equal; unchanged by adding a common row. Certified through
+    attention: osc(PX) <= dobrushin(P) osc(X). Not scale invariant, and one feature decides.
+
+    >>> import torch
+    >>> oscillation(torch.tensor([[0.0, 2.0], [1.0, -1.0]]))
+    tensor(3.)
+
+    Source: Chapter 1, the free lower bounds; Chapter 12.
+    """
+    x = measurable("x", x)
+    return (x.amax(-2) - x.amin(-2)).amax(-1)
+
+
+def stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""How many directions carry as much energy as the strongest one.
+
+    .. math:: \|X\|_F^2 \,/\, s_1^2
+
+    Range [1, rank], 1 for rank one; scale and rotation invariant. One big feature fakes collapse, and
+    rank one does not mean equal tokens.
+
+    >>> import torch
+    >>> stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
+    tensor(1.2500)
+
+    Source: Chapter 12.
+    """
+    return _spectrum(measurable("x", x)).square().sum(-1)
+
+
+def gram_stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The stable rank of the Gram matrix of the tokens, X X^T.
+
+    .. math:: \sum_i s_i^4 \,/\, s_1^4
+
+    Range [1, rank], 1 for rank one, never above the stable rank of X; scale and rotation invariant. Same
+    cautions as ``stable_rank``, with whose value it is easily confused.
+
+    >>> import torch
+    >>> gram_stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
+    tensor(1.0625)
+
+    Source: Chapter 12.
+    """
+    return _spectrum(measurable("x", x)).pow(4).sum(-1)
+
+
+def effective_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The exponential of the entropy of the normalised singular values.
+
+    .. math:: \exp\Big(-\sum_i q_i \log q_i\Big), \qquad q_i = s_i \,/\, \textstyle\sum_j s_j
+
+    Range [1, rank], 1 for rank one; scale and rotation invariant. It takes s, not s^2 (that variant is
+    smaller), and q is s over its sum, not a softmax of s. Rank one does not mean equal tokens.
+
+    >>> import torch
+    >>> effective_rank(torch.eye(5))
+    tensor(5.)
+
+    Source: Chapter 12; Roy and Vetterli, The effective rank (2007).
+    """
+    singular = _spectrum(measurable("x", x))
+    share = singular / singular.sum(-1, keepdim=True)
+    return torch.special.entr(share).sum(-1).exp()
+
+
+def participation_ratio(
+    x: Float[Tensor, "*batch tokens dim"], centred: bool = True
+) -> Float[Tensor, "*batch"]:
+    r"""How many principal directions the variance is spread over.
+
+    .. math:: \Big(\sum_i \lambda_i\Big)^2 \Big/ \sum_i \lambda_i^2
+
+    The lambda are the eigenvalues of the covariance, of X - JX if ``centred`` and of X if not. Range [1,
+    rank]; scale and rotation invariant. Centred, the rank is at most n - 1, and equal tokens raise, as
+    they have no covariance. Blind to collapse: equal tokens plus a little noise have the ratio of the
+    noise.
+
+    >>> import torch
+    >>> participation_ratio(torch.eye(5, dtype=torch.float64))
+    tensor(4.0000, dtype=torch.float64)
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    energy = _spectrum(_centred(x) if centred else x, "a covariance" if centred else "a matrix").square()
+    return energy.sum(-1).square() / energy.square().sum(-1)
+
+
+def numerical_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Tensor, "*batch"]:
+    r"""The number of singular values above a share of the largest.
+
+    .. math:: \#\{i : s_i > \mathrm{tol} \cdot s_1\}
+
+    Range 0 (only for X = 0) to min(n, d); scale invariant. ``tol`` decides everything, so it has no
+    default; it must be in [0, 1), else ``ValueError``. The exact rank does not collapse with depth, only
+    the distance to equal rows does.
+
+    >>> import torch
+    >>> numerical_rank(torch.diag(torch.tensor([1.0, 1e-2, 1e-4])), tol=1e-3)
+    tensor(2)
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol: expected a number in [0, 1), got {tol}; use for example tol=1e-6")
+    largest = x.abs().amax((-2, -1), keepdim=True)
+    singular = torch.linalg.svdvals(x / torch.where(largest > 0, largest, 1))
+    return (singular > tol * singular[..., :1]).sum(-1)
+
+
+def mean_cosine(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The mean cosine of two different tokens.
+
+    .. math:: \frac{1^\top \hat G\, 1 - n}{n(n-1)}, \quad \hat G = \hat X\hat X^\top, \; \hat X_i = X_i/\|X_i\|
+
+    Range [-1/(n - 1), 1], 1 when all tokens point the same way; unchanged by positive scaling of any row.
+    Centring first gives about -1/(n - 1) always, so it is not done. A value near 1 may be a shared offset
+    (anisotropy) and no collapse. Needs two tokens and no zero row.
+
+    >>> import torch
+    >>> mean_cosine(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]))
+    tensor(0.3333)
+
+    Source: Chapter 12.
+    """
+    unit = _unit_rows(x)
+    tokens = unit.shape[-2]
+    return (unit.sum(-2).square().sum(-1) - tokens) / (tokens * (tokens - 1))
+
+
+def mean_average_distance(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The mean cosine distance of two different tokens (MAD), over all pairs.
+
+    .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} (1 - \hat X_i \cdot \hat X_j) = \frac{1}{n-1}\,\mu(\hat X)^2
+
+    Range [0, n/(n - 1)], hence within [0, 2], 0 when all tokens point the same way; unchanged by positive
+    scaling of any row. It is 1 - mean_cosine, computed as mu(Xhat)^2 / (n - 1), which does not cancel
+    when the tokens almost agree. Blind to their lengths. Needs two tokens and no zero row.
+
+    >>> import torch
+    >>> mean_average_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]))
+    tensor(0.6667)
+
+    Source: Chapter 12.
+    """
+    unit = _unit_rows(x)
+    tokens = unit.shape[-2]
+    return _size(_centred(unit)).square() / (tokens - 1)
+
+
+def dirichlet_energy(
+    x: Float[Tensor, "*batch tokens dim"],
+    adjacency: Float[Tensor, "*batch tokens tokens"] | None = None,
+) -> Float[Tensor, "*batch"]:
+    r"""How much the tokens differ along the edges of a graph.
+
+    .. math:: \tfrac12 \sum_{ij} a_{ij} \|X_i / \sqrt{d_i} - X_j / \sqrt{d_j}\|_2^2, \quad d_i = \sum_j a_{ij}
+
+    The default is the complete graph with loops, a_ij = 1 and d_i = n; there the energy is exactly
+    mu(X)^2. Range [0, inf); rotation invariant. Not scale invariant: divide by the squared size of X
+    before comparing layers. With unequal degrees the zero set is X_i proportional to sqrt(d_i), not equal
+    tokens. The adjacency must be symmetric and non-negative with positive degrees, else ``ValueError``.
+
+    >>> import torch
+    >>> x = torch.tensor([[1.0], [-1.0], [3.0]])
+    >>> dirichlet_energy(x), mu(x) ** 2
+    (tensor(8.), tensor(8.0000))
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    tokens = x.shape[-2]
+    if adjacency is None:
+        adjacency = x.new_ones((*x.shape[:-2], tokens, tokens))
+    graph = measurable("adjacency", adjacency).to(x.dtype)
+    wanted = (*x.shape[:-2], tokens, tokens)
+    require_shape("adjacency", graph, f"a weight for each pair, {wanted}", tuple(graph.shape) == wanted)
+    require_all("adjacency", graph >= 0, "non-negative weights", "that are negative", "drop those edges")
+    require_all("adjacency", graph == graph.mT, "a symmetric graph", "that differ", "use (a + a.mT) / 2")
+    degree = graph.sum(-1)
+    remedy = "add loops, or leave these tokens out"
+    require_all("adjacency", degree > 0, "positive degrees", "tokens without an edge", remedy)
+    scaled = x / degree.sqrt().unsqueeze(-1)
+    distance = torch.cdist(scaled, scaled, compute_mode="donot_use_mm_for_euclid_dist")
+    return (graph * distance.square()).sum((-2, -1)) / 2
+
+
+def isometry_gap(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""How far the tokens are from orthogonal and equally long: arithmetic over geometric mean.
+
+    .. math:: \log\frac{\mathrm{tr}\,G}{n} - \frac1n \log\det G, \qquad G = XX^\top
+
+    Range [0, inf], 0 when the tokens are orthogonal and of one length, infinite when they are linearly
+    dependent; scale and rotation invariant. Needs n <= d, else det G = 0 always and it raises. Singular
+    values below d eps s_1 count as zero, as they are rounding.
+
+    >>> import torch
+    >>> isometry_gap(torch.diag(torch.tensor([2.0, 1.0])))
+    tensor(0.2231)
+
+    Source: Chapter 12.
+    """
+    x = measurable("x", x)
+    tokens, dim = x.shape[-2:]
+    require_shape("x", x, "no more tokens than features", tokens <= dim)
+    singular = _spectrum(x)
+    singular = torch.where(singular > dim * torch.finfo(x.dtype).eps, singular, 0)
+    return singular.square().mean(-1).log() - 2 * singular.log().mean(-1)
+
+
+# The measures of X that need no further argument.
+MEASURES: dict[str, Callable[..., Tensor]] = {
+    measure.__name__: measure
+    for measure in (
+        composite_residual,
+        mu,
+        relative_residual,
+        hc_dc,
+        oscillation,
+        stable_rank,
+        gram_stable_rank,
+        effective_rank,
+        participation_ratio,
+        mean_cosine,
+        mean_average_distance,
+        dirichlet_energy,
+        isometry_gap,
+    )
+}
+
+# The measures of an attention matrix.
+ATTENTION_MEASURES: dict[str, Callable[..., Tensor]] = {
+    measure.__name__: measure
+    for measure in (attention_entropy, inverse_participation, spectral_gap, singular_gap, dobrushin)
+}

@@ -1,0 +1,48 @@
+"""Derivations that verify themselves: named steps, each decided by sympy or attacked by a search.
+
+>>> print(derivation("composite_triangle").report())
+composite_triangle
+ 1  two rows and their sum        sympy: simplifies to zero
+ 2  the sum is larger             sympy: decided
+ 3  two pairs of tokens           sympy: simplifies to zero
+ 4  residuals fail too            sympy: decided
+ 5  a square example              sympy: simplifies to zero
+ 6  the sum of squares is larger  sympy: decided
+6 of 6 steps verified
+"""
+
+from . import centres, residual, scores, softmax
+from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
+
+DERIVATIONS = {**residual.DERIVATIONS, **centres.DERIVATIONS, **scores.DERIVATIONS, **softmax.DERIVATIONS}
+
+
+def derivation(name: str) -> Derivation:
+    """The derivation of that name, built afresh; raises ``ValueError`` for an unknown name.
+
+    Example
+    -------
+    >>> derivation("softmax_shift").claim
+    'Adding one number to a whole row of scores changes nothing; adding it to a column does.'
+    """
+    if name not in DERIVATIONS:
+        known = ", ".join(sorted(DERIVATIONS))
+        raise ValueError(f"derivation: expected one of {known}, got {name!r}; check the name")
+    return DERIVATIONS[name]()
+
+
+def check_all() -> dict[str, Report]:
+    """Verify every derivation; raise :class:`DerivationError` at the first step that is not verified.
+
+    Example
+    -------
+    >>> all(report.ok for report in check_all().values())
+    True
+    """
+    return {name: build().check() for name, build in DERIVATIONS.items()}
+
+
+__all__ = [
+    "DERIVATIONS", "Derivation", "DerivationError", "Report", "Step",
+    "by_lemma", "check_all", "derivation", "distinct", "identity", "inequality",
+]

@@ -1,0 +1,55 @@
+"""Everything a page needs lies in the site: MathJax, the book's style and the sliders' script.
+
+MathJax comes out of the installed package sphinx-mathjax-offline; nothing third-party is committed. The book's own
+files are in ``sphinxext/static``. Scripts of other hosts that Jupyter Book would add are left out.
+"""
+
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+STATIC = Path(__file__).resolve().parent / "static"
+MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2/", "input/tex/extensions/")
+FOREIGN = ("sphinx-thebe", "THEBE_JS_URL", "require.js", "embed-amd")
+
+
+def configure(app, config):
+    config.mathjax_path = "book/mathjax/tex-mml-chtml.js"
+    config.nb_ipywidgets_js = {}  # stored outputs are plain HTML: no widget player
+
+
+def copy_files(app):
+    """Runs before pages are written, so that Sphinx finds the files and adds their checksums."""
+    if app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "book"  # the theme owns "_static/vendor"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(STATIC, target)
+    for item in files("sphinx-mathjax-offline"):
+        _, _, inside = item.as_posix().partition("/static/mathjax/")
+        if inside.startswith(MATHJAX):
+            destination = target / "mathjax" / inside
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(item.locate(), destination)
+    if not (target / "mathjax/tex-mml-chtml.js").exists():
+        raise RuntimeError("MathJax: expected it inside sphinx-mathjax-offline==0.0.2; run 'make clean' and 'make book'")
+
+
+def page_context(app, pagename, templatename, context, doctree):
+    """Drop foreign and repeated scripts: the theme's list would load some from other hosts, one of them twice."""
+    kept = {}
+    for script in context.get("script_files", []):
+        attributes = dict(getattr(script, "attributes", {}))
+        key = (str(getattr(script, "filename", script)), attributes.get("body"))
+        if not any(word in part for part in key if part for word in FOREIGN):
+            kept.setdefault(key, script)
+    context["script_files"][:] = kept.values()
+
+
+def setup(app):
+    app.add_css_file("book/book.css")
+    app.add_js_file("book/sliders.js", loading_method="defer")
+    app.connect("config-inited", configure, priority=900)
+    app.connect("builder-inited", copy_files)
+    app.connect("html-page-context", page_context, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

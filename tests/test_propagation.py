@@ -1,0 +1,324 @@
+"""Propagation against the definition in mpmath, with as many digits as the residual needs."""
+
+import math
+
+import jaxtyping
+import mpmath as mp
+import pytest
+import torch
+
+from ranklib.attention import SelfAttention
+from ranklib.propagation import ResidualState, propagate, trajectory
+
+TOKENS, DIM, HEADS, DIM_QK, DIM_V = 5, 7, 3, 2, 11
+
+
+def generator(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def random_attention(seed, heads=HEADS, biases=True, scale=1.0, dim=DIM):
+    sizes = {"dim_qk": DIM_QK, "dim_v": DIM_V}
+    return SelfAttention.random(dim, heads, **sizes, generator=generator(seed), biases=biases, scale=scale)
+
+
+def random_state(seed, exponent, offset=1.0, tokens=TOKENS, dim=DIM):
+    g = generator(seed + 1000)
+    x = torch.randn(tokens, dim, generator=g, dtype=torch.float64)
+    shape = ResidualState.of(x)
+    common = offset * torch.randn(dim, generator=g, dtype=torch.float64)
+    return ResidualState(common, shape.mantissa, exponent)
+
+
+def exact(tensor):
+    return mp.matrix(tensor.detach().tolist())
+
+
+def exact_tokens(state):
+    residual = exact(state.mantissa) * mp.mpf(2) ** state.exponent
+    return residual + mp.ones(residual.rows, 1) * exact(state.common).T
+
+
+def layer_by_definition(x, attention, skip=0):
+    """skip X + sum_h softmax((XW_Q + 1b_Q^T)(XW_K + 1b_K^T)^T / sqrt(d_qk)) (XW_V + 1b_V^T) W_O + 1b_O^T."""
+    ones = mp.ones(x.rows, 1)
+    biases = {name: getattr(attention, name) for name in ("b_q", "b_k", "b_v")}
+
+    def project(name, head):
+        bias = biases["b_" + name]
+        product = x * exact(getattr(attention, "w_" + name)[head])
+        return product if bias is None else product + ones * exact(bias[head]).T
+
+    out = skip * x
+    if attention.b_o is not None:
+        out = out + ones * exact(attention.b_o).T
+    for head in range(attention.dims.heads):
+        s = project("q", head) * project("k", head).T / mp.sqrt(attention.dims.dim_qk)
+        p = s.apply(mp.exp)
+        for i in range(p.rows):
+            total = mp.fsum(p[i, :])
+            for j in range(p.cols):
+                p[i, j] /= total
+        out = out + p * project("v", head) * exact(attention.w_o[head])
+    return out
+
+
+def centred(x):
+    return x - mp.ones(x.rows, x.rows) * x / x.rows
+
+
+def residual_error(state, x):
+    """Frobenius error of the state's residual against that of ``x``, relative to the latter."""
+    wanted = centred(x)
+    got = centred(exact(state.mantissa)) * mp.mpf(2) ** state.exponent
+    return float(mp.norm(got - wanted, 2) / mp.norm(wanted, 2)) if mp.norm(wanted) else math.inf
+
+
+def common_error(state, x):
+    mean = x.T * mp.ones(x.rows, 1) / x.rows
+    got = exact(state.common) + exact(state.mantissa.mean(0)) * mp.mpf(2) ** state.exponent
+    return float(mp.norm(got - mean, 2) / mp.norm(mean, 2))
+
+
+def one_layer_errors(state, attention, skip=False):
+    with mp.workdps(400 + int(0.91 * abs(state.exponent))):  # a residual of 2^e is cubed: 3 log10(2) = 0.903
+        wanted = layer_by_definition(exact_tokens(state), attention, skip)
+        got = propagate(state, attention, skip)
+        return residual_error(got, wanted), common_error(got, wanted)
+
+
+def logit_spread(state, attention):
+    s = attention.scores(state.dense()).detach()
+    return float((s.max(-1).values - s.min(-1).values).max())
+
+
+# Residuals from 1 to 1e-1500; near -511 the square of 2^e leaves float64, below the first order is exact.
+SEEDS = {0: 8, -1: 8, -2: 8, -7: 5, -25: 5, -170: 5, -505: 2, -513: 2, -537: 2, -1100: 2, -4983: 1}
+
+
+@pytest.mark.parametrize("exponent", SEEDS)
+@pytest.mark.parametrize("heads, biases, skip", [(1, False, False), (HEADS, True, False), (HEADS, True, True)])
+def test_one_layer_is_exact_to_rounding_at_every_size(exponent, heads, biases, skip):
+    if exponent < -2000 and skip:
+        exponent //= 4  # the reference is slow, and the skip leaves no small cube to resolve
+    for seed in range(SEEDS.get(exponent, 1)):
+        attention = random_attention(seed, heads, biases)
+        errors = one_layer_errors(random_state(seed, exponent), attention, skip)
+        assert max(errors) < 4e-15, (seed, errors)
+
+
+@pytest.mark.parametrize("strength", [0.5, -1.0, 1e-3])
+def test_a_skip_of_any_strength(strength):
+    for seed in range(3):
+        for exponent in (0, -9):
+            errors = one_layer_errors(random_state(seed, exponent), random_attention(seed), strength)
+            assert max(errors) < 4e-15
+
+
+def base_gap(state, attention):
+    """How far the largest key-only score leads the second, for a single head without biases."""
+    key = state.mantissa @ (attention.w_qk[0].detach().mT @ state.common) / math.sqrt(DIM_QK)
+    top = (key * 2.0**state.exponent).sort().values
+    return float(top[-1] - top[-2])
+
+
+@pytest.mark.parametrize("exponent", [0, -25, -170])
+@pytest.mark.parametrize("offset, limit", [(50.0, 1e-14), (1000.0, 4e-13)])
+def test_a_base_that_is_nearly_one_hot(exponent, offset, limit):
+    """The small weights of the base carry the result; they have an exponent of their own."""
+    gaps = []
+    for seed in range(8):
+        state = random_state(seed, exponent, offset * 2.0**-exponent)
+        attention = random_attention(seed, heads=1, biases=False)
+        assert one_layer_errors(state, attention)[0] < limit
+        gaps.append(base_gap(state, attention))
+    assert max(gaps) > 0.4 * offset
+
+
+def test_weights_of_the_base_may_underflow():
+    """p = (1, exp(-2000)): the residual is far below the range of float64, and known to 13 digits."""
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    state = ResidualState.of(torch.tensor([[1001.0], [999.0]]).double())
+    with mp.workdps(5000):
+        wanted = layer_by_definition(exact_tokens(state), attention)
+        assert residual_error(propagate(state, attention), wanted) < 1e-12
+    assert propagate(state, attention).log10_size() < -850
+
+
+def test_large_logits_cost_their_size_in_rounding():
+    spreads = []
+    for seed in range(8):
+        state, attention = random_state(seed, 1, offset=0.1), random_attention(seed, scale=10.0)
+        spread = logit_spread(state, attention)
+        spreads.append(spread)
+        assert one_layer_errors(state, attention)[0] < 1e-15 * (1 + spread)
+    assert max(spreads) > 100
+
+
+def test_rows_with_small_and_large_scores_together():
+    """One far token makes some rows of E large while the others stay tiny."""
+    for seed in range(8):
+        g = torch.Generator().manual_seed(seed)
+        x = 1e-4 * torch.randn(TOKENS, DIM, generator=g, dtype=torch.float64)
+        x[2] += 3 * torch.randn(DIM, generator=g, dtype=torch.float64)
+        attention = random_attention(seed, scale=2.0)
+        assert one_layer_errors(ResidualState.of(x), attention)[0] < 1e-14
+
+
+@pytest.mark.parametrize(
+    "heads, biases, exponent, seed",
+    [(1, False, 2, 2), (1, False, 2, 3), (HEADS, True, 1, 0), (HEADS, True, 1, 1)],
+)
+def test_eight_layers(heads, biases, exponent, seed):
+    layers = [random_attention(10 * seed + i, heads, biases) for i in range(8)]
+    states = trajectory(random_state(seed, exponent), layers)
+    assert states[-1].log10_size() < -690
+    with mp.workdps(int(40 - states[-1].log10_size())):
+        x = exact_tokens(states[0])
+        for state, attention in zip(states[1:], layers, strict=True):
+            x = layer_by_definition(x, attention)
+            assert residual_error(state, x) < 1e-11
+        size = centred(x).apply(abs)
+        columns = max(mp.fsum(size[:, j]) for j in range(DIM))
+        rows = max(mp.fsum(size[i, :]) for i in range(TOKENS))
+        assert abs(float(mp.log10(columns * rows) / 2) - states[-1].log10_size()) < 1e-10
+
+
+def test_eight_layers_with_skip():
+    layers = [random_attention(i) for i in range(8)]
+    states = trajectory(random_state(0, -1), layers, skip=True)
+    with mp.workdps(60):
+        x = exact_tokens(states[0])
+        for state, attention in zip(states[1:], layers, strict=True):
+            x = layer_by_definition(x, attention, 1)
+            assert residual_error(state, x) < 1e-13
+
+
+def pair_attention(w=1.0, v=1.0):
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    return SelfAttention(w_q=w * one, w_k=one, w_v=v * one, w_o=one)
+
+
+def test_the_two_token_orbit():
+    """a <- a tanh(a^2) in closed form; a = 1 gives log10 a = -10.8, -32.5, -97.5 at layers 5, 6, 7."""
+    state = ResidualState.of(torch.tensor([[1.0], [-1.0]]))
+    states = trajectory(state, [pair_attention()] * 10)
+    logs = [s.log10_size() - math.log10(2) / 2 for s in states]  # the composite of (a, -a) is sqrt(2) a
+    with mp.workdps(60):
+        a = mp.mpf(1)
+        for layer in range(11):
+            assert abs(logs[layer] - float(mp.log10(a))) < 1e-11 * 3**layer / 3**10 + 1e-13 * abs(logs[layer])
+            a = a * mp.tanh(a * a)
+    assert [round(value, 1) for value in logs[5:8]] == [-10.8, -32.5, -97.5]
+
+
+@pytest.mark.parametrize("w, v", [(1.0, 2.0), (-3.0, 0.5), (0.25, -1.5)])
+def test_the_two_token_formula_with_an_offset(w, v):
+    """x_i -> v (m + a tanh(w a x_i)), half-gap v a (tanh(w a (m + a)) - tanh(w a (m - a))) / 2."""
+    for m, a in ((0.5, 1.0), (2.0, 0.01), (-1.0, 1e-6)):
+        x = torch.tensor([[m + a], [m - a]], dtype=torch.float64)
+        state = propagate(ResidualState.of(x), pair_attention(w, v))
+        got = state.mantissa[:, 0] * 2.0**state.exponent
+        with mp.workdps(60):
+            high, low = mp.mpf(m + a), mp.mpf(m - a)
+            middle, half = (high + low) / 2, (high - low) / 2
+            new = [v * (middle + half * mp.tanh(w * half * x)) for x in (high, low)]
+            wanted = float((new[0] - new[1]) / 2)
+        assert abs(float(got[0]) - wanted) < 1e-12 * abs(wanted)
+        assert float(got.sum()) == 0
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_dense_agrees_with_the_layer_where_float64_resolves(skip):
+    for seed in range(8):
+        x = torch.randn(TOKENS, DIM, generator=generator(seed), dtype=torch.float64)
+        attention = random_attention(seed)
+        state = ResidualState.of(x)
+        assert torch.allclose(state.dense(), x, rtol=0, atol=1e-15)
+        wanted = attention(x) + (x if skip else 0)
+        assert torch.allclose(propagate(state, attention, skip).dense(), wanted, rtol=0, atol=1e-13)
+
+
+def test_other_dtypes_are_computed_in_float64():
+    x = torch.randn(TOKENS, DIM, generator=generator(0), dtype=torch.float32)
+    low = SelfAttention.random(DIM, generator=generator(1), dtype=torch.float32)
+    high = SelfAttention(**{name: value.double() for name, value in low.named_parameters()})
+    got = propagate(ResidualState.of(x), low)
+    wanted = propagate(ResidualState.of(x.double()), high)
+    assert got.exponent == wanted.exponent and torch.equal(got.mantissa, wanted.mantissa)
+
+
+def test_equal_rows_stay_equal_exactly():
+    x = torch.randn(1, DIM, generator=generator(0), dtype=torch.float64).expand(TOKENS, DIM)
+    attention = random_attention(1)
+    for skip in (False, True):
+        state = propagate(ResidualState.of(x), attention, skip)
+        assert not state.mantissa.any() and state.log10_size() == -math.inf
+        wanted = attention(x) + (x if skip else 0)
+        assert torch.allclose(state.dense(), wanted, rtol=0, atol=1e-14)
+
+
+def test_heads_that_cancel_leave_the_skip():
+    one = random_attention(0, heads=1, biases=False)
+    both = {name: getattr(one, name).repeat(2, 1, 1) for name in ("w_q", "w_k", "w_v", "w_o")}
+    both["w_o"][1] *= -1
+    state = random_state(0, -3)
+    got = propagate(state, SelfAttention(**both), skip=True)
+    assert got.exponent == state.exponent
+    assert torch.allclose(got.mantissa, state.mantissa, rtol=0, atol=1e-15)
+    assert propagate(state, SelfAttention(**both)).log10_size() == -math.inf
+
+
+def test_the_state_is_normalised():
+    for seed in range(5):
+        for exponent in (3, -40, -3000):
+            state = propagate(random_state(seed, exponent), random_attention(seed))
+            assert 0.5 <= state.mantissa.abs().max() < 1
+            assert state.mantissa.mean(0).abs().max() < 1e-15
+
+
+def test_log10_size_is_the_composite_about_the_mean():
+    for seed in range(5):
+        x = torch.randn(TOKENS, DIM, generator=generator(seed), dtype=torch.float64)
+        r = (x - x.mean(0)).abs()
+        wanted = math.log10(math.sqrt(r.sum(0).max() * r.sum(1).max()))
+        assert abs(ResidualState.of(x).log10_size() - wanted) < 1e-14
+        shifted = ResidualState(x[0], x, -5000)  # a mantissa that is not centred
+        assert abs(shifted.log10_size() - (wanted - 5000 * math.log10(2))) < 1e-11
+
+
+def test_dense_raises_outside_the_range():
+    x = torch.tensor([[0.5], [-0.5]]).double()
+    row = torch.ones(1).double()
+    assert torch.equal(ResidualState(row, x, -1021).dense(), row + x * 2.0**-1021)
+    for exponent in (-1022, -10**6, 1025):
+        with pytest.raises(ValueError, match="within the range of float64.*log10_size"):
+            ResidualState(row, x, exponent).dense()
+
+
+ROW, PAIR = torch.ones(1).double(), torch.tensor([[0.5], [-0.5]]).double()
+BAD = [
+    (lambda: ResidualState.of(torch.tensor([[1], [2]])), TypeError, "x: expected a floating-point dtype"),
+    (lambda: ResidualState.of(PAIR * torch.nan), ValueError, "x: expected finite"),
+    (lambda: ResidualState.of(PAIR[None]), ValueError, "x: expected .*one sample"),
+    (lambda: ResidualState.of(PAIR[:0]), ValueError, "x: expected .*neither axis empty"),
+    (lambda: ResidualState(ROW.float(), PAIR, 0), TypeError, "common: expected torch.float64"),
+    (lambda: ResidualState(ROW, PAIR * torch.inf, 0), ValueError, "mantissa: expected finite"),
+    (lambda: ResidualState(torch.ones(2).double(), PAIR, 0), ValueError, "common: expected .*1"),
+    (lambda: ResidualState(ROW, PAIR, 0.5), TypeError, "exponent: expected an integer"),
+    (lambda: ResidualState(ROW, PAIR, True), TypeError, "exponent: expected an integer"),
+    (lambda: propagate(PAIR, pair_attention()), TypeError, "state: expected ResidualState"),
+    (lambda: propagate(ResidualState.of(PAIR), torch.nn.Identity()), TypeError, "attention: expected Self"),
+    (lambda: propagate(ResidualState.of(PAIR), random_attention(0)), ValueError, "state: expected .*7"),
+    (lambda: propagate(ResidualState.of(PAIR), pair_attention(), torch.nan), ValueError, "skip: expected"),
+    (lambda: propagate(ResidualState(ROW, PAIR, 800), pair_attention()), ValueError, "state: expected scores"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", BAD)
+def test_bad_input_raises_with_a_remedy(call, error, message, monkeypatch):
+    """Without the shape checks of the tests, as a user has it."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.raises(error, match=message):
+        call()
