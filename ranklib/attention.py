@@ -256,7 +256,7 @@ class SelfAttention(nn.Module):
         *,
         generator: torch.Generator,
         dtype: torch.dtype = torch.float64,
-        scale: float = 1.0,
+        scale: float | int = 1.0,
         biases: bool = False,
     ) -> "SelfAttention":
         """A layer whose entries, biases included, are independent N(0, scale^2 / dim).

@@ -46,8 +46,8 @@ EXPERIMENTS = {
                 "quick": {"tokens": 16, "dim": 48, "heads": 4, "depth": 6, "mlp": 96},
                 "paper": {"tokens": 128, "dim": 768, "heads": 12, "depth": 12, "mlp": 3072},
             },
-            seeds={"quick": range(3), "paper": range(16)},
-            minutes=3,
+            seeds={"quick": range(3), "paper": range(8)},
+            minutes=6,
         ),
     ]
 }

@@ -46,8 +46,8 @@ class Layer(nn.Module):
         attention: SelfAttention,
         mlp: nn.Module | None = None,
         *,
-        skip: bool | float = True,
-        mlp_skip: bool | float = True,
+        skip: float | int = True,
+        mlp_skip: float | int = True,
         norm: str = "none",
         norm_1: nn.Module | None = None,
         norm_2: nn.Module | None = None,
@@ -74,11 +74,11 @@ class Layer(nn.Module):
         generator: torch.Generator,
         mlp_dim: int | None = None,
         activation: str = "relu",
-        skip: bool | float = True,
-        mlp_skip: bool | float = True,
+        skip: float | int = True,
+        mlp_skip: float | int = True,
         norm: str = "none",
         dtype: torch.dtype = torch.float64,
-        scale: float = 1.0,
+        scale: float | int = 1.0,
         biases: bool = False,
     ) -> "Layer":
         """A layer with ``SelfAttention.random`` and an MLP dim -> mlp_dim -> dim (none if mlp_dim is None).
@@ -129,8 +129,8 @@ class Layer(nn.Module):
     def switched(
         self,
         *,
-        skip: bool | float | None = None,
-        mlp_skip: bool | float | None = None,
+        skip: float | int | None = None,
+        mlp_skip: float | int | None = None,
         mlp: bool | None = None,
         norm: str | None = None,
     ) -> "Layer":
@@ -232,7 +232,7 @@ class Network(nn.Module):
         return x
 
 
-def _add(x: Tensor, strength: bool | float, branch: Tensor) -> Tensor:
+def _add(x: Tensor, strength: float | int, branch: Tensor) -> Tensor:
     return float(strength) * x + branch if strength else branch
 
 
@@ -247,7 +247,7 @@ def _activation(given) -> nn.Module:
 
 
 def _random_mlp(
-    dim: int, width: int, activation: str, generator, dtype: torch.dtype, scale: float, biases: bool
+    dim: int, width: int, activation: str, generator, dtype: torch.dtype, scale: float | int, biases: bool
 ) -> nn.Module:
     require_int("mlp_dim", width, 1)
     require_positive("scale", scale)

@@ -262,7 +262,7 @@ def numerical_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Ten
 def mean_cosine(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     r"""The mean cosine of two different tokens.
 
-    .. math:: \frac{1^\top \hat G\, 1 - n}{n(n-1)}, \quad \hat G = \hat X\hat X^\top, \; \hat X_i = X_i/\|X_i\|
+    .. math:: \frac{1^\top \hat G\, 1 - n}{n(n-1)}, \; \hat G = \hat X\hat X^\top, \hat X_i = X_i/\|X_i\|
 
     Range [-1/(n - 1), 1], 1 when all tokens point the same way; unchanged by positive scaling of any row.
     Centring first gives about -1/(n - 1) always, so it is not done. A value near 1 may be a shared offset

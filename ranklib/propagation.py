@@ -1,4 +1,4 @@
-r"""The residual through attention layers without cancellation, at any size.
+"""The residual through attention layers without cancellation, at any size.
 
 A plain forward pass loses the residual at about 1e-16 of the common row: after three cubic layers it shows
 rounding. Here the common row x and the residual are carried apart, X = 1 x^T + 2^e R, with the exponent e an
@@ -116,7 +116,7 @@ class ResidualState:
 
 @torch.no_grad()
 def propagate(
-    state: ResidualState, attention: SelfAttention, skip: bool | float = False
+    state: ResidualState, attention: SelfAttention, skip: float | int = False
 ) -> ResidualState:
     """One self-attention layer, X -> skip X + SA(X), applied to the state.
 
@@ -138,22 +138,18 @@ def propagate(
     require_shape("state", state.mantissa, f"(tokens, {dims.dim})", state.mantissa.shape[1] == dims.dim)
     if not -math.inf < skip < math.inf:
         raise ValueError(f"skip: expected a finite number, got {skip}; use True or False")
-    root = dims.dim_qk**0.5
-    key_bias = attention.w_qk.new_zeros(dims.heads, dims.dim)
-    if attention.b_q is not None:
-        key_bias = (attention.w_k @ attention.b_q[..., None])[..., 0]
+    b_q = attention.w_q.new_zeros(dims.heads, dims.dim_qk) if attention.b_q is None else attention.b_q
     common = attention.bias + float(skip) * state.common
     terms = [(float(skip) * state.mantissa, state.exponent)]
-    values = zip(attention.w_qk / root, key_bias / root, attention.w_v, attention.w_o)
-    for a, b, w_v, w_o in values:
-        (mantissa, exponent), row = _head(state, a, b)
+    for w_q, w_k, b, w_v, w_o in zip(attention.w_q, attention.w_k, b_q, attention.w_v, attention.w_o):
+        (mantissa, exponent), row = _head(state, w_q, w_k / dims.dim_qk**0.5, b)
         terms.append((mantissa @ w_v @ w_o, exponent))
         common = common + row @ w_v @ w_o
     return _centred(common, _sum(terms))
 
 
 def trajectory(
-    state: ResidualState, layers: Iterable[SelfAttention], skip: bool | float = False
+    state: ResidualState, layers: Iterable[SelfAttention], skip: float | int = False
 ) -> list[ResidualState]:
     """The states X^0 ... X^L through ``layers``, each by ``propagate``, with the errors that it raises.
 
@@ -169,16 +165,17 @@ def trajectory(
     return states
 
 
-def _head(state: ResidualState, a: Tensor, b: Tensor) -> tuple[Scaled, Tensor]:
+def _head(state: ResidualState, w_q: Tensor, w_k: Tensor, b_q: Tensor) -> tuple[Scaled, Tensor]:
     """(P - 1 p^T) 2^e R with its exponent, and the row x + 2^e R^T p."""
     r, e = state.mantissa, state.exponent
-    log_p = _moderate(_times_power(r @ (state.common @ a + b), e)).log_softmax(0)
+    log_p = _moderate(_times_power(r @ (w_k @ (state.common @ w_q + b_q)), e)).log_softmax(0)
     heavy = int(log_p.argmax())
     offsets = r - r[heavy]
     mean, k = _weighted(log_p, offsets)
     centred = offsets - _times_power(mean.sum(0), k)
     row = state.common + _times_power(r[heavy] + _times_power(mean.sum(0), k), e)
-    ratio, log_weights, k = _relative_difference((r @ a) @ centred.T, 2 * e, log_p)
+    scores = (r @ w_q) @ (centred @ w_k).T
+    ratio, log_weights, k = _relative_difference(scores, 2 * e, log_p)
     weighted, j = _weighted(log_weights, centred)
     return (ratio @ weighted, e + j + k), row
 
@@ -248,7 +245,7 @@ def _times_power(value: Tensor, exponent: int) -> Tensor:
 def _moderate(scores: Tensor) -> Tensor:
     if not (scores.abs() <= LARGEST_SCORE).all():
         raise ValueError(
-            f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, whose rounding errors softmax "
-            "would turn into an arbitrary result; scale the weights or the tokens down"
+            f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, and softmax would turn "
+            "their rounding errors into an arbitrary result; scale the weights or the tokens down"
         )
     return scores

@@ -88,7 +88,8 @@ def median_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
 
     Source: Chapter 1, Theorem (Median centre).
     """
-    return measurable("x", x).median(-2).values
+    x = measurable("x", x)
+    return x.sort(-2).values[..., (x.shape[-2] - 1) // 2, :]
 
 
 def midrange_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch dim"]:
@@ -250,7 +251,8 @@ def _least_of_one(matrix: np.ndarray, solve: Callable, tol: float, remedy: str):
         reached = f"{upper / lower - 1:.3g}" if lower > 0 else "none"
         raise ArithmeticError(f"residual: expected a certified gap of at most {tol}, got {reached}; {remedy}")
     exponent += doublings
-    bounds = np.ldexp(np.array([lower, upper]), exponent)
+    with np.errstate(over="ignore"):
+        bounds = np.ldexp(np.array([lower, upper]), exponent)
     if not np.isfinite(bounds).all():
         raise ArithmeticError(
             "residual: expected a size that float64 can hold, got an overflow; divide x by a power of two"
@@ -306,7 +308,7 @@ def residual_size(x: Float[Tensor, "*batch tokens dim"], tol: float = 1e-3) -> C
     """
     require_matrix("x", x)
     require_positive("tol", tol)
-    steps = partial(smooth_steps, narrowest=0.3 * tol)
+    steps = partial(smooth_steps, narrowest=max(0.3 * tol, 1e-9))
     solve = partial(sandwich, steps=steps, tol=tol, factors=(0.8, 1.0, 1.25), max_slopes=16)
     return _least(x, solve, tol, "use a larger tol, or residual_size_exact(x)")
 

@@ -161,7 +161,8 @@ def to_svg(fig: Figure) -> str:
     """The figure as one ``<svg>`` element whose colours follow the page's light or dark theme.
 
     Each role's colour becomes ``var(--rank-ROLE, #light)``; text stays text, in the page's sans-serif type;
-    identifiers are made unique by the content, so that many frames can share a page. The figure is closed.
+    identifiers are made unique by the content, so that many frames can share a page. Shown at most at 100 pixels an
+    inch. The figure is closed.
 
     Example
     -------
@@ -175,7 +176,7 @@ def to_svg(fig: Figure) -> str:
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     plt.close(fig)
     text = buffer.getvalue()
-    text = text[text.index("<svg"):]
+    text = text[text.index("<svg"):].replace("<svg", f'<svg style="max-width: {100 * fig.get_figwidth():.0f}px"', 1)
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"| xmlns:xlink="[^"]*"', r"\1", text).replace("xlink:href", "href")
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

@@ -26,8 +26,15 @@ def normalise(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
         seen[digest] = seen.get(digest, 0) + 1
         cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
         cell.metadata.pop("execution", None)
+        whole = []
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET, None)  # the HTML view stays; a live kernel makes a new widget
+            if whole and output.get("name", 0) == whole[-1].get("name", 1):
+                whole[-1].text += output.text  # how a stream is cut into pieces depends on timing
+            else:
+                whole.append(output)
+        if cell.cell_type == "code":
+            cell.outputs = whole
     text = re.sub(r"\bat 0x[0-9a-f]{6,}", "at 0x0", nbformat.writes(nb))
     return nbformat.reads(text, as_version=4)
 

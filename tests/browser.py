@@ -80,6 +80,7 @@ class Visit:
         parts = urlsplit(request.url)
         if parts.scheme in ("data", "blob"):
             return
-        if parts.netloc != self.host:
+        if parts.netloc == self.host:
+            self.paths.add(unquote(parts.path))
+        else:
             self.faults.append(f"request to another host: {request.url}")
-        self.paths.add(unquote(parts.path))

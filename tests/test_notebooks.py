@@ -34,7 +34,7 @@ def prose_of(nb: NotebookNode) -> str:
 
 
 def without_code(markdown: str) -> str:
-    return re.sub(r"^(`{3,}|~{3,})(?!\{).*?^\1`*\s*$|(?<!`)`[^`\n]+`(?!`)", "", markdown, flags=re.M | re.S)
+    return re.sub(r"^(`{3,}|~{3,})(?!\{).*?^\1`*\s*$|(?<![`}])`[^`\n]+`(?!`)", "", markdown, flags=re.M | re.S)
 
 
 def kinds(cell: NotebookNode) -> set[str]:
@@ -256,7 +256,8 @@ def test_there_are_chapters():
 def test_chapter_has_no_fault(path):
     nb = read(path)
     nbformat.validate(nb)
-    assert faults(nb) == []
+    found = faults(nb)
+    assert not found, "\n".join(found)
 
 
 def setup_text(nb: NotebookNode) -> str:
@@ -451,10 +452,9 @@ PLANTED = [
 
 @pytest.mark.parametrize("rule,wanted,plant", [p[1:] for p in PLANTED], ids=[p[0] for p in PLANTED])
 def test_a_planted_fault_is_reported(rule, wanted, plant):
-    whole = chapter_with(wanted)
+    whole = chapter_with(lambda nb: wanted(nb) and not list(rule(nb)))
     broken = copy.deepcopy(whole)
     plant(broken)
-    assert list(rule(whole)) == []
     assert list(rule(broken)), "the fault was not noticed"
     assert f"{rule.__name__}: " in "\n".join(faults(broken))
 

@@ -80,8 +80,8 @@ def common_error(state, x):
     return float(mp.norm(got - mean, 2) / mp.norm(mean, 2))
 
 
-def one_layer_errors(state, attention, skip=False):
-    with mp.workdps(400 + int(0.91 * abs(state.exponent))):  # a residual of 2^e is cubed: 3 log10(2) = 0.903
+def one_layer_errors(state, attention, skip=False, digits=60):
+    with mp.workdps(digits + int(0.91 * abs(state.exponent))):  # the cube of 2^e: 3 log10(2) = 0.903
         wanted = layer_by_definition(exact_tokens(state), attention, skip)
         got = propagate(state, attention, skip)
         return residual_error(got, wanted), common_error(got, wanted)
@@ -93,26 +93,23 @@ def logit_spread(state, attention):
 
 
 # Residuals from 1 to 1e-1500; near -511 the square of 2^e leaves float64, below the first order is exact.
-SEEDS = {0: 8, -1: 8, -2: 8, -7: 5, -25: 5, -170: 5, -505: 2, -513: 2, -537: 2, -1100: 2, -4983: 1}
+SEEDS = {0: 8, -1: 8, -2: 8, -7: 5, -25: 5, -170: 3, -505: 2, -513: 2, -537: 1, -1100: 1, -4983: 1}
 
 
 @pytest.mark.parametrize("exponent", SEEDS)
-@pytest.mark.parametrize("heads, biases, skip", [(1, False, False), (HEADS, True, False), (HEADS, True, True)])
-def test_one_layer_is_exact_to_rounding_at_every_size(exponent, heads, biases, skip):
-    if exponent < -2000 and skip:
-        exponent //= 4  # the reference is slow, and the skip leaves no small cube to resolve
-    for seed in range(SEEDS.get(exponent, 1)):
-        attention = random_attention(seed, heads, biases)
-        errors = one_layer_errors(random_state(seed, exponent), attention, skip)
+@pytest.mark.parametrize("heads, biases", [(1, False), (HEADS, True)])
+def test_one_layer_is_exact_to_rounding_at_every_size(exponent, heads, biases):
+    for seed in range(SEEDS[exponent]):
+        errors = one_layer_errors(random_state(seed, exponent), random_attention(seed, heads, biases))
         assert max(errors) < 4e-15, (seed, errors)
 
 
-@pytest.mark.parametrize("strength", [0.5, -1.0, 1e-3])
-def test_a_skip_of_any_strength(strength):
-    for seed in range(3):
-        for exponent in (0, -9):
-            errors = one_layer_errors(random_state(seed, exponent), random_attention(seed), strength)
-            assert max(errors) < 4e-15
+@pytest.mark.parametrize("exponent", [0, -1, -7, -25, -170, -537])
+@pytest.mark.parametrize("skip", [True, 0.5, -1.0, 1e-3])
+def test_one_layer_with_a_skip_of_any_strength(exponent, skip):
+    for seed in range(2):
+        errors = one_layer_errors(random_state(seed, exponent), random_attention(seed), skip)
+        assert max(errors) < 4e-15, (seed, errors)
 
 
 def base_gap(state, attention):
@@ -123,14 +120,14 @@ def base_gap(state, attention):
 
 
 @pytest.mark.parametrize("exponent", [0, -25, -170])
-@pytest.mark.parametrize("offset, limit", [(50.0, 1e-14), (1000.0, 4e-13)])
+@pytest.mark.parametrize("offset, limit", [(30.0, 1e-14), (1000.0, 4e-13)])
 def test_a_base_that_is_nearly_one_hot(exponent, offset, limit):
     """The small weights of the base carry the result; they have an exponent of their own."""
     gaps = []
     for seed in range(8):
         state = random_state(seed, exponent, offset * 2.0**-exponent)
         attention = random_attention(seed, heads=1, biases=False)
-        assert one_layer_errors(state, attention)[0] < limit
+        assert one_layer_errors(state, attention, digits=400)[0] < limit
         gaps.append(base_gap(state, attention))
     assert max(gaps) > 0.4 * offset
 
@@ -152,7 +149,7 @@ def test_large_logits_cost_their_size_in_rounding():
         state, attention = random_state(seed, 1, offset=0.1), random_attention(seed, scale=10.0)
         spread = logit_spread(state, attention)
         spreads.append(spread)
-        assert one_layer_errors(state, attention)[0] < 1e-15 * (1 + spread)
+        assert one_layer_errors(state, attention, digits=400)[0] < 1e-15 * (1 + spread)
     assert max(spreads) > 100
 
 
@@ -312,7 +309,7 @@ BAD = [
     (lambda: propagate(ResidualState.of(PAIR), torch.nn.Identity()), TypeError, "attention: expected Self"),
     (lambda: propagate(ResidualState.of(PAIR), random_attention(0)), ValueError, "state: expected .*7"),
     (lambda: propagate(ResidualState.of(PAIR), pair_attention(), torch.nan), ValueError, "skip: expected"),
-    (lambda: propagate(ResidualState(ROW, PAIR, 800), pair_attention()), ValueError, "state: expected scores"),
+    (lambda: propagate(ResidualState(ROW, PAIR, 99), pair_attention()), ValueError, "state: expected scores"),
 ]
 
 

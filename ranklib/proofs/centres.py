@@ -172,7 +172,7 @@ def median_centre() -> Derivation:
                      "A row is g(x) from the centre, and the centre 2 g(x) away.",
                      latex=r"g(m) \le g(x) + 2 g(x) = 3 g(x)"),
             inequality("multiply the two bounds", f * g, (f + s) * (g + t),
-                       "f(m) is at most f(x) and g(m) at most 3 g(x); all are non-negative.",
+                       "The median has f(m) at most f(x) and g(m) at most 3 g(x); all are non-negative.",
                        assumptions="f, g, s, t non-negative"),
             identity("take the root", sp.sqrt(f * 3 * g), sp.sqrt(3) * sp.sqrt(f * g),
                      "This holds for every centre x, the best one included.",

@@ -47,8 +47,7 @@ def decided(lhs: Any, rhs: Any, strict: bool, form: Any, grows_in: sp.Symbol | N
     goal = difference if form is None else sp.sympify(form)
     ok = all(symbol.is_real for symbol in difference.free_symbols) and reduced(difference - goal) == 0
     if grows_in is not None:
-        no_pole = sp.fraction(sp.together(goal.rewrite(sp.exp)))[1].is_nonzero
-        ok = ok and bool(grows_in.is_nonnegative and no_pole) and _nonnegative(goal.diff(grows_in), False)
+        ok = ok and bool(grows_in.is_nonnegative) and _grows(goal, grows_in, depth=3)
         goal = goal.subs(grows_in, 0)
     relation = "<" if strict else "<="
     expected = f"{_short(lhs)} {relation} {_short(rhs)}"
@@ -78,8 +77,19 @@ def differs(lhs: Any, rhs: Any, at: Any) -> Verdict:
 
 
 def _nonnegative(expr: sp.Expr, strict: bool) -> bool:
+    """The sign of some form of the expression is plain to sympy, or follows by cases."""
     candidates = (expr, sp.factor(expr), reduced(expr))
     return any(_has_sign(candidate, strict) for candidate in candidates) or _by_cases(sp.expand(expr), strict)
+
+
+def _grows(expr: sp.Expr, symbol: sp.Symbol, depth: int) -> bool:
+    """No pole, and the derivative is not negative: by its sign, or since it grows from such a value at 0."""
+    if not sp.fraction(sp.together(expr.rewrite(sp.exp)))[1].is_nonzero:
+        return False
+    slope = expr.diff(symbol)
+    if _nonnegative(slope, False):
+        return True
+    return depth > 1 and _nonnegative(slope.subs(symbol, 0), False) and _grows(slope, symbol, depth - 1)
 
 
 def _has_sign(expr: sp.Expr, strict: bool) -> bool:

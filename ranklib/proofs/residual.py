@@ -97,7 +97,7 @@ def two_tokens_midpoint() -> Derivation:
     u, v, y, c = sp.symbols("u v y c", real=True)
     f = max_col_sum((a - z).col_join(-a - z))
     total = sum(map(abs, a))
-    rows = [sum(map(abs, side)) for side in (a - z, a + z)]
+    rows = [sum(map(abs, side[:2])) for side in (a - z, a + z)]
     middle = a.col_join(-a)
     return Derivation(
         "two_tokens_midpoint",
@@ -111,7 +111,7 @@ def two_tokens_midpoint() -> Derivation:
                        assumptions="tokens m + a, m - a; centre m + z", latex=r"2 \max_k |a_k| \le f(m + z)"),
             inequality("a maximum is at least the average", (u + v) / 2, sp.Max(u, v),
                        "The difference is half the distance of the two numbers.", form=abs(u - v) / 2),
-            inequality("the row norm", total, (rows[0] + rows[1]) / 2,
+            inequality("the row norm", sum(map(abs, a[:2])), (rows[0] + rows[1]) / 2,
                        "Add the columns: the average of the two row sums is at least the sum of |a|.",
                        latex="\\sum_k |a_k| \\le \\tfrac{1}{2} \\sum_k \\bigl(|a_k - z_k|\n"
                              "+ |a_k + z_k|\\bigr) \\le g(m + z)"),
@@ -139,7 +139,7 @@ def rank_lifted_pair() -> Derivation:
                      "One row is minus the other, yet the rows differ.",
                      latex=r"\det \begin{bmatrix} a & b \\ -a & -b \end{bmatrix} = 0"),
             distinct("and are not equal", sp.Matrix([[a, b]]), sp.Matrix([[-a, -b]]),
-                     "Rank one does not mean equal rows.", at={a: 1, b: 2}),
+                     "Rank one does not mean equal rows.", at={a: 1, b: 2}, latex=r"(a, b) \neq (-a, -b)"),
             identity("the lifted pair", lifted.det(), -2 * a,
                      "The common coordinate 1 makes the rows independent.",
                      latex=r"\det \begin{bmatrix} 1 & a \\ 1 & -a \end{bmatrix} = -2 a"),

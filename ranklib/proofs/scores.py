@@ -95,14 +95,14 @@ def centred_score() -> Derivation:
     weights = stochastic_matrix("p", N)
     return Derivation(
         "centred_score",
-        "With X = 1 x^T + R, the attention matrix is the softmax of E + 1 r^T: E is quadratic in R, r is "
-        "linear in R, and no hypothesis is needed.",
+        r"With $X = \mathbf{1} x^\top + R$, the attention matrix is the softmax of $E + \mathbf{1} r^\top$: "
+        "$E$ is quadratic in $R$, $r$ is linear in $R$, and no hypothesis is needed.",
         (
             identity(
                 "four products", tokens * w * tokens.T,
                 ONE * x.T * w * x * ONE.T + ONE * x.T * w * residual.T + residual * w * x * ONE.T
                 + residual * w * residual.T,
-                "Insert X = 1 x^T + R on both sides and multiply out.",
+                r"Insert $X = \mathbf{1} x^\top + R$ on both sides and multiply out.",
                 latex="X W X^\\top = \\mathbf{1} x^\\top W x \\mathbf{1}^\\top\n"
                       "\\quad + \\mathbf{1} x^\\top W R^\\top + R W x \\mathbf{1}^\\top\n"
                       "\\quad + R W R^\\top",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+Number = int | float
 TOLERANCE = 1e-9  # relative; rounding of float64 stays far below it
 TINY = 1e-12  # where both sides are below this, equality says nothing
 
@@ -22,8 +23,8 @@ class Found:
 
 
 def search(
-    lhs: sp.Expr, rhs: sp.Expr, box: Mapping[sp.Symbol, tuple[float, float]], where: Any,
-    points: int, near: float, seed: int,
+    lhs: sp.Expr, rhs: sp.Expr, box: Mapping[sp.Symbol, tuple[Number, Number]], where: Any,
+    points: int, near: Number, seed: int,
 ) -> Found:
     """Least relative slack ``(rhs - lhs) / max(|lhs|, |rhs|)`` over the points of ``box`` with ``where``.
 

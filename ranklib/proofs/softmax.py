@@ -107,7 +107,8 @@ def two_token_map() -> Derivation:
     image = [m + a * sp.tanh(w * a * token) for token in tokens]
     pair, gap = sp.Matrix([a, -a]), real_matrix("a", 1, DIM)
     w_qk, sign = real_matrix("w", DIM, DIM), sp.Matrix([1, -1])
-    e_gap = (gap * w_qk * gap.T)[0]
+    key, root = real_matrix("k", DIM, 1), sp.sqrt(sp.Symbol("d_qk", positive=True))
+    split = {e: (gap * w_qk * gap.T)[0] / root, s: (gap * key)[0]}
     seen = e * sign * sign.T + s * sp.ones(2, 1) * sign.T
     mixed = [sp.tanh(s + e), sp.tanh(s - e)]
     three_one = sp.Matrix([3, 1])
@@ -136,15 +137,17 @@ def two_token_map() -> Derivation:
                 grows_in=u, assumptions="u non-negative",
             ),
             identity(
-                "any dimension: the quadratic part",
-                sign * gap * w_qk * (sign * gap).T, e_gap * sign * sign.T,
-                "About the midpoint the residual is the half-gap with both signs.",
-                latex="R W_{QK} R^\\top = a^\\top W_{QK} a\n"
-                      "\\begin{bmatrix} 1 & -1 \\\\ -1 & 1 \\end{bmatrix}",
+                "any dimension: the scores that are seen",
+                sign * gap * w_qk * (sign * gap).T / root + sp.ones(2, 1) * (sign * gap * key).T,
+                seen.subs(split),
+                "About the midpoint the residual holds the half-gap with both signs; r is linear in it.",
+                latex="E + \\mathbf{1} r^\\top = e \\begin{bmatrix} 1 & -1 \\\\ -1 & 1 \\end{bmatrix}\n"
+                      "\\quad + s \\begin{bmatrix} 1 & -1 \\\\ 1 & -1 \\end{bmatrix},\n"
+                      "e = a^\\top W_{QK} a / \\sqrt{d_{qk}}",
             ),
             identity(
                 "any dimension: the averages", softmax_rows(seen) * sign, sp.Matrix(mixed),
-                "Scores seen by the softmax: e with both signs, and the half-gap s of the key-only score.",
+                "Each row holds two scores, 2(s + e) or 2(s - e) apart; a gap 2z averages to tanh z.",
                 latex="P (1, -1)^\\top =\n(\\tanh(s + e), \\tanh(s - e))^\\top",
             ),
             identity(

@@ -6,12 +6,13 @@ Nothing is taken on trust: a derivation verifies itself before it shows itself.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import sympy as sp
 
 from .decide import Verdict, decided, differs, searched, simplifies_to_zero
+from .search import Number
 
 LATEX_RELATION = {"=": "=", "<=": r"\le", "<": "<", "!=": r"\neq"}
 WIDTH = 40  # a display formula wider than this is broken at its relation
@@ -123,7 +124,11 @@ class Derivation:
             )
 
     def verify(self) -> Report:
-        """Verify every step and return the report, whatever it says."""
+        """Verify every step (once) and return the report, whatever it says."""
+        return self._verified
+
+    @cached_property
+    def _verified(self) -> Report:
         return Report(self.name, tuple((step.name, step.verify()) for step in self.steps))
 
     def check(self) -> Report:
@@ -175,7 +180,8 @@ def inequality(
 
     ``form`` is another way to write ``rhs - lhs`` whose sign is plain, such as a square; that it equals the
     difference is verified too. ``grows_in=u``, for a symbol ``u >= 0``: the difference is decided at
-    ``u = 0`` and its derivative in ``u`` is decided everywhere. Sides as in :func:`identity`.
+    ``u = 0`` and its derivative in ``u``, or that one's derivative, from there on. Sides as in
+    :func:`identity`.
 
     Example
     -------
@@ -190,8 +196,8 @@ def inequality(
 
 
 def by_lemma(
-    name: str, lhs: Any, rhs: Any, why: str, *, lemma: str, box: Mapping[sp.Symbol, tuple[float, float]],
-    where: Any = sp.true, points: int = 3000, near: float = 0.01, seed: int = 0,
+    name: str, lhs: Any, rhs: Any, why: str, *, lemma: str, box: Mapping[sp.Symbol, tuple[Number, Number]],
+    where: Any = sp.true, points: int = 3000, near: Number = 0.01, seed: int = 0,
     assumptions: str = "", latex: str = "",
 ) -> Step:
     """The step ``lhs <= rhs`` that sympy cannot decide: a named lemma, and a search that tries to break it.
