@@ -3,16 +3,7 @@
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
 """
 
-from ranklib.attention import (
-    SelfAttention,
-    attention_matrix,
-    causal_mask,
-    naive_softmax,
-    pruned_scores,
-    score_parts,
-    scores,
-    window_mask,
-)
+from ranklib.attention import SelfAttention
 from ranklib.layers import Layer, Network
 from ranklib.measures import (
     MEASURES,
@@ -53,6 +44,15 @@ from ranklib.residual import (
     row_sum,
 )
 from ranklib.sliders import explore
+from ranklib.softmax import (
+    attention_matrix,
+    causal_mask,
+    naive_softmax,
+    pruned_scores,
+    score_parts,
+    scores,
+    window_mask,
+)
 from ranklib.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
 
 __version__ = "0.1.0"

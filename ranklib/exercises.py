@@ -10,7 +10,7 @@ from numbers import Real
 
 import torch
 
-from ranklib.attention import SelfAttention, attention_matrix
+from ranklib.attention import SelfAttention
 from ranklib.measures import composite_residual
 from ranklib.residual import (
     composite_about,
@@ -20,6 +20,7 @@ from ranklib.residual import (
     midrange_centre,
     residual_size_exact,
 )
+from ranklib.softmax import attention_matrix
 
 F64 = torch.float64
 UNKNOWN = "this is not it. Try the smallest case by hand, or open the solution."

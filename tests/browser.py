@@ -16,8 +16,8 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 MISSING = (
-    "expected Chromium for the browser tests, found none. Run 'make browser', or install the package 'chromium' "
-    "(Debian, Ubuntu) or Google Chrome, then run make again."
+    "expected Chromium for the browser tests, found none. Run 'make browser', or install the package "
+    "'chromium' (Debian, Ubuntu) or Google Chrome, then run make again."
 )
 
 
@@ -69,10 +69,15 @@ class Visit:
         self.page: Page = context.new_page()
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.on("pageerror", lambda error: self.faults.append(f"uncaught exception: {error}"))
-        self.page.on("console", lambda m: self.faults.append(f"console: {m.text}") if m.type == "error" else None)
+        self.page.on(
+            "console", lambda m: self.faults.append(f"console: {m.text}") if m.type == "error" else None
+        )
         self.page.on("request", self._requested)
         self.page.on("requestfailed", lambda r: self.faults.append(f"request failed: {r.url[:200]}"))
-        self.page.on("response", lambda r: self.faults.append(f"status {r.status}: {r.url}") if r.status >= 400 else None)
+        self.page.on(
+            "response",
+            lambda r: self.faults.append(f"status {r.status}: {r.url}") if r.status >= 400 else None,
+        )
         self.page.goto(address, wait_until="load")
         self.page.evaluate("window.MathJax?.startup && MathJax.startup.promise.then(() => null)")
 

@@ -1,4 +1,4 @@
-"""A stranger opens a chapter in Colab: the setup cell installs this library and no other change, every cell runs."""
+"""A chapter opened in Colab: its setup cell adds this library and changes no version, every cell runs."""
 
 import ast
 import json
@@ -23,7 +23,8 @@ nb = nbformat.read(sys.argv[1], as_version=4)
 for cell in nb.cells:
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None
-client = nbclient.NotebookClient(nb, timeout=300, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}})
+where = {"metadata": {"path": sys.argv[2]}}
+client = nbclient.NotebookClient(nb, timeout=300, kernel_name="python3", resources=where)
 client.execute()
 nbformat.write(nb, sys.argv[1])
 """
@@ -31,7 +32,9 @@ nbformat.write(nb, sys.argv[1])
 
 def run(*command, **options) -> str:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    assert (
+        done.returncode == 0
+    ), f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
     return done.stdout
 
 
@@ -46,7 +49,18 @@ def remote(tmp_path_factory) -> Path:
             shutil.copy(ROOT / name, folder / name)
     run("git", "init", "--quiet", cwd=folder)
     run("git", "add", "--all", cwd=folder)
-    run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "-m", "as it is", cwd=folder)
+    run(
+        "git",
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "commit",
+        "--quiet",
+        "-m",
+        "as it is",
+        cwd=folder,
+    )
     return folder
 
 
@@ -65,7 +79,9 @@ class Machine:
         kernel = folder / "jupyter" / "kernels" / "python3"
         kernel.mkdir(parents=True)
         argv = [str(self.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        (kernel / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+        (kernel / "kernel.json").write_text(
+            json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"})
+        )
         dropped = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "RANKLIB_SIZE")
         self.env = {k: v for k, v in os.environ.items() if k not in dropped} | {
             "IPYTHONDIR": str(folder / "ipython"),
@@ -80,9 +96,10 @@ class Machine:
         }
 
     def freeze(self) -> dict[str, str]:
-        """Name -> version of every distribution, as the kernel sees them: what lies in the layer comes first."""
-        code = "import importlib.metadata as m; print([(d.metadata['Name'].lower(), d.version) for d in m.distributions()])"
-        return dict(reversed(ast.literal_eval(run(self.python, "-c", code, env=self.env))))
+        """Name -> version of every distribution that the kernel sees; the layer hides what lies below."""
+        all_of = "[(d.metadata['Name'].lower(), d.version) for d in m.distributions()]"
+        listed = run(self.python, "-c", f"import importlib.metadata as m; print({all_of})", env=self.env)
+        return dict(reversed(ast.literal_eval(listed)))
 
     def added(self) -> dict[str, dict]:
         """Name -> wheel tags and files of every distribution in the layer."""
@@ -106,7 +123,9 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, remote) -> Iterator[Machine]:
-    assert (COLAB / "bin" / "python").exists(), "expected the Colab-like environment, found none: run 'make test'"
+    assert (
+        COLAB / "bin" / "python"
+    ).exists(), "expected the Colab-like environment, found none: run 'make test'"
     yield Machine(tmp_path_factory.mktemp("colab"), remote)
 
 
@@ -130,7 +149,9 @@ def test_there_are_chapters_to_run():
 def test_the_environment_is_like_colab_and_lacks_the_library(machine):
     ask = "import sys, IPython, ipywidgets; print(IPython.version_info[0], ipywidgets.version_info[0])"
     assert run(machine.python, "-c", ask, env=machine.env).split() == ["7", "7"]
-    done = subprocess.run([COLAB / "bin" / "python", "-c", "import ranklib"], cwd=machine.folder, env=machine.env)
+    done = subprocess.run(
+        [COLAB / "bin" / "python", "-c", "import ranklib"], cwd=machine.folder, env=machine.env
+    )
     assert done.returncode == 1
 
 
@@ -146,7 +167,9 @@ def test_what_the_setup_cell_adds_is_pure_python(machine, installed):
     added = machine.added()
     assert set(added) == set(after) - set(before)
     for name, found in added.items():
-        assert found["tags"] and all(tag.endswith("-none-any") for tag in found["tags"]), f"{name}: {found['tags']}"
+        assert found["tags"] and all(
+            tag.endswith("-none-any") for tag in found["tags"]
+        ), f"{name}: {found['tags']}"
         assert not [f for f in found["files"] if re.search(r"\.(so|pyd|dylib|dll)\b", f)], name
 
 

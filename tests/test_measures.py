@@ -35,8 +35,8 @@ from ranklib.measures import (
 
 SEEDS = range(7)
 TOKENS, DIM = 7, 11
-SCALE_FREE = set(MEASURES) - {"mu", "oscillation", "dirichlet_energy"}
-ROTATION_FREE = set(MEASURES) - {"composite_residual", "oscillation"}
+SCALE_FREE = [name for name in MEASURES if name not in ("mu", "oscillation", "dirichlet_energy")]
+ROTATION_FREE = [name for name in MEASURES if name not in ("composite_residual", "oscillation")]
 SHIFT_FREE = {"mu", "oscillation", "participation_ratio", "dirichlet_energy"}
 ROW_SCALE_FREE = {"mean_cosine", "mean_average_distance"}
 

@@ -40,7 +40,13 @@ HTML, SVG = "text/html", "image/svg+xml"
 # Name -> (source of the cell, kind of output, pattern, replacement, verdict)
 ALTERATIONS = {
     "bar as it is": (BAR, "text/plain", "", "", "green"),
-    "bar with another clock": (PLAIN_BAR, "text", r"\d\d:\d\d<[^\]]*(?=\][^\]]*$)", "77:77<88:88, 99.99it/s", "green"),
+    "bar with another clock": (
+        PLAIN_BAR,
+        "text",
+        r"\d\d:\d\d<[^\]]*(?=\][^\]]*$)",
+        "77:77<88:88, 99.99it/s",
+        "green",
+    ),
     "bar with another name": (PLAIN_BAR, "text", "lines(?!.*lines)", "words", "red"),
     "bar with another count": (PLAIN_BAR, "text", "3/3(?!.*3/3)", "2/3", "red"),
     "figure with another line": (FIGURE, SVG, PATH, OTHER_PATH, "green"),
@@ -52,7 +58,13 @@ ALTERATIONS = {
     "vector with another sentence": (VECTOR, HTML, 'aria-label="', 'aria-label="Not ', "red"),
     "vector with another range": (VECTOR, HTML, 'max="1"', 'max="2"', "red"),
     "vector with other values": (VECTOR, HTML, "&quot;2&quot;", "&quot;3&quot;", "red"),
-    "vector without a frame": (VECTOR, HTML, '<div class="rank-frame" .*?(?=<div class="rank-frame" )', "", "red"),
+    "vector without a frame": (
+        VECTOR,
+        HTML,
+        '<div class="rank-frame" .*?(?=<div class="rank-frame" )',
+        "",
+        "red",
+    ),
 }
 
 
@@ -79,13 +91,28 @@ def library(folder: Path, old: str = "", new: str = "") -> Path:
 
 
 def nbval(notebooks: dict[str, NotebookNode], folder: Path, path: Path) -> dict[str, list[str]]:
-    """'green' or 'red' for each code cell of each notebook, run by pytest with the library found at ``path``."""
+    """'green' or 'red' for each code cell of each notebook, run by pytest with the library at ``path``."""
     folder.mkdir()
     for name, nb in notebooks.items():
         nbformat.write(nb, folder / f"{name}.ipynb")
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")} | FIXED | {"PYTHONPATH": str(path)}
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=short", "-p", "no:cacheprovider", f"--rootdir={folder}"]
-    done = subprocess.run([*command, "-c", os.devnull, *options(), "."], cwd=folder, env=env, capture_output=True, text=True)
+    env = (
+        {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+        | FIXED
+        | {"PYTHONPATH": str(path)}
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={folder}",
+    ]
+    done = subprocess.run(
+        [*command, "-c", os.devnull, *options(), "."], cwd=folder, env=env, capture_output=True, text=True
+    )
     words = {"PASSED": "green", "FAILED": "red"}
     found = re.findall(r"^([\w-]+)(?:\.ipynb)?::.*?Cell \d+ ([A-Z]+)", done.stdout, re.M)
     verdicts = {name: [words[word] for found_name, word in found if found_name == name] for name in notebooks}
@@ -99,7 +126,7 @@ def code_of(nb: NotebookNode) -> list[NotebookNode]:
 
 
 def altered(cell: NotebookNode, kind: str, pattern: str, new: str) -> NotebookNode:
-    """A copy of a cell whose stored output of one kind differs, in the last output where the pattern matches."""
+    """A copy of a cell whose stored output differs, in the last one of this kind that matches."""
     cell, changed = copy.deepcopy(cell), 0
     for output in reversed(cell.outputs):
         place, key = (output, "text") if kind == "text" else (output.get("data", {}), kind)
@@ -116,7 +143,7 @@ def chapter() -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def verdicts(chapter, tmp_path_factory) -> dict[str, list[str]]:
-    """The cells of one real chapter as they are, with faults, and with other pictures; and all the alterations."""
+    """The cells of a real chapter with other pictures, with faults, and all the alterations."""
     folder = tmp_path_factory.mktemp("bites")
     faulty, repainted = copy.deepcopy(chapter), copy.deepcopy(chapter)
     cells = code_of(faulty)
@@ -128,7 +155,9 @@ def verdicts(chapter, tmp_path_factory) -> dict[str, list[str]]:
     fresh = nbformat.v4.new_notebook(cells=[new_code_cell(code_of(chapter)[0].source + IMPORTS)])
     sources = list(dict.fromkeys(source for source, *_ in ALTERATIONS.values()))
     fresh.cells += map(new_code_cell, sources)
-    NotebookClient(fresh, timeout=120, kernel_name="python3").execute(env=os.environ | FIXED | {"PYTHONPATH": str(ROOT)})
+    NotebookClient(fresh, timeout=120, kernel_name="python3").execute(
+        env=os.environ | FIXED | {"PYTHONPATH": str(ROOT)}
+    )
     fresh = normalise(fresh)
     ran = {cell.source: cell for cell in fresh.cells}
     fresh.cells[1:] = [altered(ran[source], *change) for source, *change, _ in ALTERATIONS.values()]

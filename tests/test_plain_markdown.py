@@ -14,7 +14,10 @@ def lines(text: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", THEOREMS)
 def test_theorem_kinds_become_numbered_boxes(kind):
-    text = rewrite(f"Before.\n\n> **{kind.capitalize()} (Mean centre).** <!-- thm-mean --> The mean.\n> Its rest.\n\nAfter.")
+    text = rewrite(
+        f"Before.\n\n> **{kind.capitalize()} (Mean centre).** <!-- thm-mean --> The mean.\n> Its rest."
+        "\n\nAfter."
+    )
     assert lines(text) == [
         "Before.",
         f":::::{{prf:{kind}}} Mean centre",
@@ -28,14 +31,34 @@ def test_theorem_kinds_become_numbered_boxes(kind):
 
 @pytest.mark.parametrize("kind,css", BOXES.items())
 def test_other_kinds_become_admonitions_with_their_class(kind, css):
-    assert lines(rewrite(f"> **{kind}.** One line.")) == [f":::::{{admonition}} {kind}", f":class: {css}", "One line.", ":::::"]
+    assert lines(rewrite(f"> **{kind}.** One line.")) == [
+        f":::::{{admonition}} {kind}",
+        f":class: {css}",
+        "One line.",
+        ":::::",
+    ]
     titled = lines(rewrite(f"> **{kind} (In short).** <!-- q-short -->\n> One line."))
-    assert titled == [f":::::{{admonition}} {kind}: In short", f":class: {css}", ":name: q-short", "One line.", ":::::"]
+    assert titled == [
+        f":::::{{admonition}} {kind}: In short",
+        f":class: {css}",
+        ":name: q-short",
+        "One line.",
+        ":::::",
+    ]
+
+
+def test_each_kind_of_admonition_has_a_class_of_its_own():
+    assert len(set(BOXES.values())) == len(BOXES)
 
 
 def test_exercise_with_a_difficulty_before_its_text():
     text = rewrite("> **Exercise (Three tokens).** <!-- ex-three --> ●● 10 min ★ What drops?")
-    assert lines(text) == [":::::{exercise} Three tokens", ":label: ex-three", "●● 10 min ★ What drops?", ":::::"]
+    assert lines(text) == [
+        ":::::{exercise} Three tokens",
+        ":label: ex-three",
+        "●● 10 min ★ What drops?",
+        ":::::",
+    ]
 
 
 def test_title_and_label_may_be_left_out():
@@ -44,7 +67,10 @@ def test_title_and_label_may_be_left_out():
 
 
 def test_title_may_hold_brackets_and_formulas():
-    assert lines(rewrite("> **Lemma (Norms (two) of $f(x)$).** Text."))[0] == ":::::{prf:lemma} Norms (two) of $f(x)$"
+    assert (
+        lines(rewrite("> **Lemma (Norms (two) of $f(x)$).** Text."))[0]
+        == ":::::{prf:lemma} Norms (two) of $f(x)$"
+    )
 
 
 def test_the_directive_stands_apart_from_the_lines_around_it():
@@ -54,7 +80,20 @@ def test_the_directive_stands_apart_from_the_lines_around_it():
 
 
 def test_display_maths_list_and_code_inside_a_box_keep_their_lines():
-    body = ["The centre:", "", "$$", r"\mu = \tfrac1n \sum_i x_i", "$$", "", "- one", "  - two", "", "```python", "x = 1", "```"]
+    body = [
+        "The centre:",
+        "",
+        "$$",
+        r"\mu = \tfrac1n \sum_i x_i",
+        "$$",
+        "",
+        "- one",
+        "  - two",
+        "",
+        "```python",
+        "x = 1",
+        "```",
+    ]
     quoted = "\n".join(f"> {line}".rstrip() for line in ["**Theorem (A).** <!-- thm-a -->", *body])
     out = rewrite(quoted).split("\n")
     assert out[out.index(":label: thm-a") + 3 : out.index(":::::")] == body
@@ -85,7 +124,10 @@ def test_unknown_heads_stay_as_they_are(text):
 
 def test_two_boxes_in_one_cell_stay_two():
     out = lines(rewrite("> **Result (A).** One.\n\n> **Result (B).** Two."))
-    assert [line for line in out if line.startswith(":::::{")] == [":::::{admonition} Result: A", ":::::{admonition} Result: B"]
+    assert [line for line in out if line.startswith(":::::{")] == [
+        ":::::{admonition} Result: A",
+        ":::::{admonition} Result: B",
+    ]
     assert out.count(":::::") == 2
 
 
@@ -107,7 +149,10 @@ def test_another_marker_does_not_close_a_fence():
 @pytest.mark.parametrize("prefix", "thm lem prop cor def exa rem".split())
 @pytest.mark.parametrize("chapter", ["", "softmax-shift-invariance.ipynb"])
 def test_theorem_links_become_numbers_from_any_chapter(prefix, chapter):
-    assert rewrite(f"By [Theorem (Mean)]({chapter}#{prefix}-mean), yes.") == f"By {{prf:ref}}`{prefix}-mean`, yes."
+    assert (
+        rewrite(f"By [Theorem (Mean)]({chapter}#{prefix}-mean), yes.")
+        == f"By {{prf:ref}}`{prefix}-mean`, yes."
+    )
 
 
 def test_links_may_break_over_lines_also_inside_a_box():
@@ -116,7 +161,10 @@ def test_links_may_break_over_lines_also_inside_a_box():
 
 
 def test_exercise_and_question_links_lose_only_the_chapter():
-    assert rewrite("[Exercise 2](other.ipynb#ex-two) and [this](other.ipynb#q-why)") == "[Exercise 2](#ex-two) and [this](#q-why)"
+    assert (
+        rewrite("[Exercise 2](other.ipynb#ex-two) and [this](other.ipynb#q-why)")
+        == "[Exercise 2](#ex-two) and [this](#q-why)"
+    )
     assert rewrite("[Exercise 2](#ex-two)") == "[Exercise 2](#ex-two)"
 
 

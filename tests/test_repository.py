@@ -16,14 +16,19 @@ ADDRESS = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
 # Built from parts, so that this file does not hold what it looks for.
 MACHINE = ["/" + place for place in ("work/", "root/", "home/", "tmp/bash")] + ["C:" + r"\Users"]
-REGISTRY = [name + ending for name, ending in (("pypi", ".org"), ("pythonhosted", ".org"), ("registry.npmjs", ".org"))]
+REGISTRY = [
+    name + ending for name, ending in (("pypi", ".org"), ("pythonhosted", ".org"), ("registry.npmjs", ".org"))
+]
 REGISTRY += ["download.pytorch" + ".org", "deb.debian" + ".org", "npmjs" + ".com", "anaconda" + ".org"]
 
 
 def tracked() -> list[Path]:
     """Files that git knows, or would add."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     names = {name for name in listed.stdout.decode().split("\0") if name}
     return sorted(path for path in map(ROOT.joinpath, names) if path.is_file())
@@ -86,14 +91,18 @@ def test_the_address_can_be_changed_to_and_fro(tmp_path):
     for new in ("https://github.com/someone-else/another.book", longer, "https://github.com/a/b"):
         change(new + ".git")
         after = {p: p.read_text() for p in before if b"\0" not in before[p]}
-        assert not [p.name for p, text in after.items() if re.search(re.escape(ADDRESS) + r"(?![\w.-])", text)]
+        assert not [
+            p.name for p, text in after.items() if re.search(re.escape(ADDRESS) + r"(?![\w.-])", text)
+        ]
         holding = {p for p, text in after.items() if new in text and new.encode() not in before[p]}
         assert holding == {p for p, data in before.items() if ADDRESS.encode() in data}
     change(ADDRESS + "/")
     assert {p: p.read_bytes() for p in copy.rglob("*") if p.is_file()} == before
 
 
-@pytest.mark.parametrize("new", [[], ["book"], ["https://github.com/only-owner"], ["https://example.org/a/b"], ["a", "b"]])
+@pytest.mark.parametrize(
+    "new", [[], ["book"], ["https://github.com/only-owner"], ["https://example.org/a/b"], ["a", "b"]]
+)
 def test_a_wrong_address_is_refused_and_changes_nothing(tmp_path, new):
     copy = copy_to(tmp_path)
     before = (copy / "_config.yml").read_bytes()
@@ -136,7 +145,9 @@ def test_files_of_the_library_stay_short():
 def test_the_readme_is_short_and_names_only_targets_that_exist():
     readme = (ROOT / "README.md").read_text()
     assert len(readme.splitlines()) < 150
-    named = set(re.findall(r"\bmake ([a-z][\w-]*)", "\n".join(re.findall(r"```.*?```|`[^`]+`", readme, re.S))))
+    named = set(
+        re.findall(r"\bmake ([a-z][\w-]*)", "\n".join(re.findall(r"```.*?```|`[^`]+`", readme, re.S)))
+    )
     targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.M))
     assert named and named <= targets, f"README names {named - targets}, the Makefile has {targets}"
 
@@ -154,9 +165,10 @@ IMPORT = """
 import random, sys, warnings
 import matplotlib, numpy, torch, sympy
 state = lambda: (
-    random.getstate(), str(numpy.random.get_state()), torch.get_rng_state().tolist(), torch.get_default_dtype(),
+    random.getstate(), str(numpy.random.get_state()), torch.get_rng_state().tolist(),
+    torch.get_default_dtype(),
     torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled(), torch.get_num_threads(),
-    dict(matplotlib.rcParams), list(warnings.filters), numpy.get_printoptions(), torch._tensor_str.PRINT_OPTS,
+    dict(matplotlib.rcParams), list(warnings.filters), numpy.get_printoptions(), repr(torch._tensor_str.PRINT_OPTS),
 )
 import ipywidgets, jaxtyping, matplotlib.pyplot, scipy.linalg, scipy.optimize, tqdm.auto
 before = state()
@@ -165,7 +177,8 @@ for found in pkgutil.walk_packages(ranklib.__path__, "ranklib."):
     importlib.import_module(found.name)
 after = state()
 names = "random numpy torch dtype grad deterministic threads rcParams filters numpy-print torch-print".split()
-print([n for n, a, b in zip(names, before, after, strict=True) if a != b], len([m for m in sys.modules if m.startswith("ranklib")]))
+changed = [n for n, a, b in zip(names, before, after, strict=True) if a != b]
+print(changed, sum(m.startswith("ranklib") for m in sys.modules))
 """
 
 
@@ -186,7 +199,18 @@ def test_the_package_installs_with_its_records_and_without_the_book(tmp_path):
     assert done.returncode == 0, done.stderr
     (wheel,) = target.iterdir()
     assert wheel.name.endswith("-none-any.whl")
-    done = run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", tmp_path / "site", wheel)
+    done = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        tmp_path / "site",
+        wheel,
+    )
     assert done.returncode == 0, done.stderr
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     records = {f"ranklib/results/{p.name}" for p in ROOT.glob("results/*.json")}
@@ -195,7 +219,14 @@ def test_the_package_installs_with_its_records_and_without_the_book(tmp_path):
     assert inside - records - modules <= {"ranklib/results/__init__.py"}, "the book is no part of the package"
     name = sorted(ROOT.glob("results/*.json"))[0].stem
     ask = f"import ranklib.runs as r, json; print(json.dumps([r.__file__, r.load({name!r})]))"
-    done = run(sys.executable, "-P", "-c", ask, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site"), "HOME": str(tmp_path)})
+    done = run(
+        sys.executable,
+        "-P",
+        "-c",
+        ask,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site"), "HOME": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stderr
     where, record = json.loads(done.stdout)
     assert where.startswith(str(tmp_path / "site"))

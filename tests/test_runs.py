@@ -47,7 +47,10 @@ def test_the_variable_decides_the_size(monkeypatch):
 @pytest.mark.parametrize("gpu,size", [(False, "quick"), (True, "paper")])
 def test_without_the_variable_the_device_decides_the_size(monkeypatch, gpu, size):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
-    for unset in (lambda: monkeypatch.delenv("RANKLIB_SIZE", raising=False), lambda: monkeypatch.setenv("RANKLIB_SIZE", "")):
+    for unset in (
+        lambda: monkeypatch.delenv("RANKLIB_SIZE", raising=False),
+        lambda: monkeypatch.setenv("RANKLIB_SIZE", ""),
+    ):
         unset()
         assert current_size() == size
 
@@ -57,7 +60,12 @@ def test_a_call_runs_the_seeds_of_its_size(monkeypatch):
     monkeypatch.setenv("RANKLIB_SIZE", "quick")
     result = experiment(run)()
     assert run.calls == [0, 1]
-    assert result == {"name": "counting", "size": "quick", "parameters": {"scale": 1.0}, "runs": result["runs"]}
+    assert result == {
+        "name": "counting",
+        "size": "quick",
+        "parameters": {"scale": 1.0},
+        "runs": result["runs"],
+    }
     assert list(result["runs"]) == ["0", "1"] and len(result["runs"]["0"]["values"]) == 2
     assert result["runs"]["0"] != result["runs"]["1"]
     with pytest.raises(ValueError, match="size: expected 'quick' or 'paper', got 'huge'"):
@@ -112,7 +120,9 @@ def test_changed_parameters_or_seeds_are_recorded_anew(tmp_path):
     assert wider.calls == list(SEEDS)
     assert load("counting", tmp_path)["parameters"]["scale"] == 20.0
     fewer = Counting()
-    changed = Experiment("counting", fewer, {"paper": {"scale": 20.0, "tokens": 5}}, {"paper": range(2)}, minutes=0.1)
+    changed = Experiment(
+        "counting", fewer, {"paper": {"scale": 20.0, "tokens": 5}}, {"paper": range(2)}, minutes=0.1
+    )
     record([changed], tmp_path)
     assert fewer.calls == [0, 1] and list(load("counting", tmp_path)["runs"]) == ["0", "1"]
 
@@ -146,7 +156,9 @@ def test_a_dead_experiment_leaves_the_record_of_the_one_before(tmp_path):
 
 def test_a_missing_record_says_what_there_is_and_how_to_make_it(tmp_path):
     (tmp_path / "width.json").write_text(json.dumps({}))
-    with pytest.raises(FileNotFoundError, match=r"depth\.json, got none; record it with 'make results'.*\['width'\]"):
+    with pytest.raises(
+        FileNotFoundError, match=r"depth\.json, got none; record it with 'make results'.*\['width'\]"
+    ):
         load("depth", tmp_path)
 
 

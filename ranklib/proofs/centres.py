@@ -132,7 +132,7 @@ def mean_family() -> Derivation:
 
 
 def median_centre() -> Derivation:
-    """The columnwise median costs at most the factor sqrt(3) (Chapter 1, Proposition (Median centre))."""
+    """The columnwise median costs at most the factor sqrt(3) (Chapter 1, Theorem (Median centre))."""
     a, b, c, e, w, g, r, s, t, f = sp.symbols("a b c e w g r s t f", nonnegative=True)
     y, z, u, v, p, q = sp.symbols("y z u v p q", real=True)
     k = sp.Symbol("m", positive=True, integer=True)
@@ -185,7 +185,7 @@ def median_centre() -> Derivation:
                      "The same example with n = 2m + 1 tokens and 2m features: the squared ratio tends to 3.",
                      latex="\\lim_{m \\to \\infty} \\frac{(2 m + 1) \\cdot 6 m}{(2 m + 3) (2 m + 2)}\n= 3"),
         ),
-        "Chapter 1, Proposition (Median centre).",
+        "Chapter 1, Theorem (Median centre).",
     )
 
 

@@ -125,7 +125,7 @@ def two_tokens_midpoint() -> Derivation:
 
 
 def rank_lifted_pair() -> Derivation:
-    """The rank stays 2 at every layer while the gap vanishes (Chapter 1, Proposition (Rank))."""
+    """The rank stays 2 at every layer while the gap vanishes (Chapter 1, Proposition (Rank of a pair))."""
     a, b = sp.Symbol("a", positive=True), sp.Symbol("b", positive=True)
     lifted = sp.Matrix([[1, a], [1, -a]])
     p = softmax_rows(sp.Matrix([[a**2, -(a**2)], [-(a**2), a**2]]))
@@ -159,12 +159,12 @@ def rank_lifted_pair() -> Derivation:
             inequality("but it shrinks at least like a cube", sp.tanh(b), b,
                        "With b = a^2 the new gap is at most a^3.", grows_in=b, assumptions="b positive"),
         ),
-        "Chapter 1, Proposition (Rank).",
+        "Chapter 1, Proposition (Rank of a pair).",
     )
 
 
 def certificate() -> Derivation:
-    """A sum of weighted medians bounds both norms at every centre (Chapter 1, Proposition (Certificate))."""
+    """A sum of weighted medians bounds both norms at every centre (Chapter 1, Lemma (Certificate))."""
     n, d = 3, 2
     x, z = real_matrix("x", n, d), real_matrix("z", d, 1)
     f, s, t = sp.symbols("f s t", nonnegative=True)
@@ -197,7 +197,7 @@ def certificate() -> Derivation:
                      latex="\\varphi(u, v) \\le (\\textstyle\\sum u) f(z) + (\\textstyle\\sum v) g(z),\n"
                            "\\varphi(u, v) = \\sum_k \\min_y \\sum_i (u_k + v_i) |X_{ik} - y|"),
         ),
-        "Chapter 1, Proposition (Certificate).",
+        "Chapter 1, Lemma (Certificate).",
     )
 
 

@@ -14,7 +14,7 @@ PAPER = "Dong, Cordonnier and Loukas 2021, appendix"
 
 
 def score_expansion() -> Derivation:
-    """A biased score has four terms, two constant along rows (Chapter 2, Proposition (Four terms))."""
+    """A biased score has four terms, two constant along rows (Chapter 2, Theorem (What softmax sees))."""
     x = real_matrix("x", N, DIM)
     w_q, w_k = real_matrix("q", DIM, DIM_QK), real_matrix("k", DIM, DIM_QK)
     b_q, b_k = real_matrix("b", DIM_QK, 1), real_matrix("c", DIM_QK, 1)
@@ -76,7 +76,7 @@ def score_expansion() -> Derivation:
                 latex=r"P_\text{full} \neq \operatorname{softmax}(x x^\top)",
             ),
         ),
-        f"Chapter 2, Proposition (Four terms); {PAPER}.",
+        f"Chapter 2, Theorem (What softmax sees); {PAPER}.",
     )
 
 

@@ -14,7 +14,7 @@ HALF = sp.Rational(1, 2)
 
 
 def softmax_shift() -> Derivation:
-    """Softmax ignores a constant along a row, not along a column (Chapter 2, Proposition (Shift))."""
+    """Softmax ignores a constant along a row, not along a column (Chapter 2, Lemma (Row shift))."""
     s, v = real_matrix("s", N, N), real_matrix("v", N, 1)
     c = sp.Symbol("c", real=True)
     p, bumped = softmax_rows(s[:1, :]), softmax_rows(s[:1, :] + sp.Matrix([[c, 0, 0]]))
@@ -43,12 +43,12 @@ def softmax_shift() -> Derivation:
                 latex="\\operatorname{softmax}(S + \\mathbf{1} v^\\top)\n\\neq \\operatorname{softmax}(S)",
             ),
         ),
-        "Chapter 2, Proposition (Shift).",
+        "Chapter 2, Lemma (Row shift).",
     )
 
 
 def row_stochastic() -> Derivation:
-    """Attention matrices and their products are row-stochastic (Chapter 2, Proposition (Averages))."""
+    """Attention matrices and their products are row-stochastic (Chapter 2, Proposition (Row-stochastic))."""
     s, x, residual = real_matrix("s", 1, N), real_matrix("x", DIM, 1), real_matrix("r", N, DIM)
     p, q = stochastic_matrix("p", N), stochastic_matrix("q", N)
     a, b = (sp.symbols(f"{name}1:4", positive=True) for name in "pq")
@@ -94,12 +94,12 @@ def row_stochastic() -> Derivation:
                 latex=r"\mathbf{1}^\top P \neq \mathbf{1}^\top",
             ),
         ),
-        "Chapter 2, Proposition (Averages).",
+        "Chapter 2, Proposition (Row-stochastic).",
     )
 
 
 def two_token_map() -> Derivation:
-    """One head on two tokens: a becomes v a tanh(w a^2) (Chapter 2, Proposition (Two tokens))."""
+    """One head on two tokens: a becomes v a tanh(w a^2) (Chapter 2, Proposition (Two tokens on a line))."""
     m, a, w, v, s, e = sp.symbols("m a w v s e", real=True)
     t = sp.Symbol("e", nonnegative=True)
     u = sp.Symbol("u", nonnegative=True)
@@ -178,12 +178,12 @@ def two_token_map() -> Derivation:
                 latex=r"(3, 1) \mapsto (2 + \tanh 3, 2 + \tanh 1)",
             ),
         ),
-        "Chapter 2, Proposition (Two tokens).",
+        "Chapter 2, Proposition (Two tokens on a line).",
     )
 
 
 def safe_softmax() -> Derivation:
-    """Subtracting the row maximum keeps the weights and avoids overflow (Chapter 2, Safe softmax)."""
+    """Subtracting the row maximum keeps the weights and avoids overflow (Chapter 2, In floating point)."""
     s = real_matrix("s", 1, N)
     c, t = sp.Symbol("c", real=True), sp.Symbol("t", nonnegative=True)
     u, v = sp.symbols("u v", positive=True)
@@ -214,12 +214,12 @@ def safe_softmax() -> Derivation:
             inequality("and before 89", sp.log(largest[32]), 89, "So the exponential of 89 is infinite.",
                        strict=True, latex=r"\log y_\max < 89"),
         ),
-        "Chapter 2, Safe softmax.",
+        "Chapter 2, In floating point.",
     )
 
 
 def saturation() -> Derivation:
-    """The derivative of softmax is diag(p) - p p^T; it vanishes for peaked rows (Chapter 2, Saturation)."""
+    """The derivative of softmax is diag(p) - p p^T; it vanishes for peaked rows (Chapter 2, In floating point)."""
     s, z = real_matrix("s", 1, N), real_matrix("z", N, 1)
     u, q = sp.symbols("u q", real=True)
     y, p = sp.Symbol("y", positive=True), sp.Matrix(sp.symbols("p1:4", nonnegative=True))
@@ -256,7 +256,7 @@ def saturation() -> Derivation:
                      "Scores that differ by 2u have weights that differ by tanh u.",
                      latex=r"\sigma(2 u) - \sigma(-2 u) = \tanh u"),
         ),
-        "Chapter 2, Saturation.",
+        "Chapter 2, In floating point.",
     )
 
 

@@ -112,7 +112,7 @@ class Derivation:
 
     name: str
     claim: str
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = field(repr=False)
     source: str
 
     def __post_init__(self) -> None:
