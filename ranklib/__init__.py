@@ -4,6 +4,17 @@ The library of the book. Rows of X are tokens; leading axes are batch; theory is
 """
 
 from ranklib.attention import SelfAttention
+from ranklib.centres import (
+    col_sum,
+    composite_about,
+    mean_centre,
+    mean_residual,
+    median_centre,
+    median_residual,
+    midrange_centre,
+    residual_about,
+    row_sum,
+)
 from ranklib.layers import Layer, Network
 from ranklib.measures import (
     MEASURES,
@@ -29,20 +40,7 @@ from ranklib.measures import (
 )
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate, trajectory
-from ranklib.residual import (
-    CertifiedResidual,
-    col_sum,
-    composite_about,
-    mean_centre,
-    mean_residual,
-    median_centre,
-    median_residual,
-    midrange_centre,
-    residual_about,
-    residual_size,
-    residual_size_exact,
-    row_sum,
-)
+from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.sliders import explore
 from ranklib.softmax import (
     attention_matrix,

@@ -119,3 +119,9 @@ def require_all(name: str, good: Tensor, expected: str, got: str, remedy: str) -
     if not good.all():
         bad = int((~good).sum())
         raise ValueError(f"{name}: expected {expected}, got {bad} of {good.numel()} {got}; {remedy}")
+
+
+def require_nonzero(x: Tensor, what: str, remedy: str) -> None:
+    """Raise ``ValueError`` unless every matrix of the batch has an entry that is not zero."""
+    nonzero = x.abs().amax((-2, -1)) > 0
+    require_all("x", nonzero, f"{what} that is not zero", "that are zero", remedy)

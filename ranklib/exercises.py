@@ -11,15 +11,15 @@ from numbers import Real
 import torch
 
 from ranklib.attention import SelfAttention
-from ranklib.measures import composite_residual
-from ranklib.residual import (
+from ranklib.centres import (
     composite_about,
     mean_centre,
     mean_residual,
     median_centre,
     midrange_centre,
-    residual_size_exact,
 )
+from ranklib.measures import composite_residual
+from ranklib.residual import residual_size_exact
 from ranklib.softmax import attention_matrix
 
 F64 = torch.float64

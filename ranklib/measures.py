@@ -1,10 +1,13 @@
-"""Measures of collapse of tokens X (rows), one formula each; those of attention matrices are next door.
+"""Measures of collapse of tokens X (rows), one formula each.
+
+Those by singular values are in :mod:`ranklib.spectral_measures`, those of attention matrices in
+:mod:`ranklib.attention_measures`; all can be imported from here.
 
 They disagree by design (Chapter 12): a large feature fakes collapse in the stable rank, noise about equal
 rows hides it from the participation ratio, and rank one does not mean equal rows. Report at least
 ``relative_residual``, ``mean_cosine`` and ``effective_rank`` together.
 
-Below s_1 >= s_2 >= ... are the singular values of X and J = 11^T/n replaces every row by the mean row.
+Below J = 11^T/n replaces every row by the mean row.
 Every function raises ``TypeError`` or ``ValueError`` for a tensor that is not floating-point, that
 contains NaN or infinity or that has no rows or columns, and ``ValueError`` where the measure is not
 defined. Half precision is computed and returned in float32. Leading axes are batch axes.
@@ -13,10 +16,10 @@ defined. Half precision is computed and returned in float32. Leading axes are ba
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from ranklib._checks import measurable, require_all, require_shape
+from ranklib._checks import measurable, require_all, require_nonzero, require_shape
 from ranklib.attention_measures import (
     attention_entropy,
     dobrushin,
@@ -24,13 +27,16 @@ from ranklib.attention_measures import (
     singular_gap,
     spectral_gap,
 )
+from ranklib.centres import deviations, mean_centre, mean_residual
 from ranklib.norms import composite
-from ranklib.residual import mean_centre, mean_residual, residual_about
-
-
-def _require_nonzero(x: Tensor, what: str, remedy: str) -> None:
-    nonzero = x.abs().amax((-2, -1)) > 0
-    require_all("x", nonzero, f"{what} that is not zero", "that are zero", remedy)
+from ranklib.spectral_measures import (
+    effective_rank,
+    gram_stable_rank,
+    isometry_gap,
+    numerical_rank,
+    participation_ratio,
+    stable_rank,
+)
 
 
 def _size(x: Tensor) -> Tensor:
@@ -38,19 +44,6 @@ def _size(x: Tensor) -> Tensor:
     largest = x.abs().amax((-2, -1), keepdim=True)
     scaled = x / torch.where(largest > 0, largest, 1)
     return scaled.square().sum((-2, -1)).sqrt() * largest[..., 0, 0]
-
-
-def _centred(x: Tensor) -> Tensor:
-    """X - JX, exactly zero where all rows are equal."""
-    from_first = x - x[..., :1, :]
-    return residual_about(from_first, mean_centre(from_first))
-
-
-def _spectrum(x: Tensor, what: str = "a matrix") -> Tensor:
-    """Singular values over the largest one; raises for a zero matrix."""
-    _require_nonzero(x, what, "a zero matrix has no such rank; leave it out, or report it as collapsed")
-    singular = torch.linalg.svdvals(x / x.abs().amax((-2, -1), keepdim=True))
-    return singular / singular[..., :1]
 
 
 def _unit_rows(x: Tensor) -> Tensor:
@@ -78,7 +71,7 @@ def composite_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "
     Source: Chapter 12; the measure of the paper's experiments.
     """
     x = measurable("x", x)
-    _require_nonzero(x, "a matrix", "there is nothing to be relative to; use mean_residual(x)")
+    require_nonzero(x, "a matrix", "there is nothing to be relative to; use mean_residual(x)")
     return mean_residual(x) / composite(x)
 
 
@@ -96,7 +89,7 @@ def mu(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
 
     Source: Chapter 12.
     """
-    return _size(_centred(measurable("x", x)))
+    return _size(deviations(measurable("x", x)))
 
 
 def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -114,8 +107,8 @@ def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*
     Source: Chapter 12.
     """
     x = measurable("x", x)
-    _require_nonzero(x, "a matrix", "there is nothing to be relative to; use mu(x)")
-    return _size(_centred(x)) / _size(x)
+    require_nonzero(x, "a matrix", "there is nothing to be relative to; use mu(x)")
+    return _size(deviations(x)) / _size(x)
 
 
 def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -139,7 +132,7 @@ def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     remedy = "the ratio is infinite; use relative_residual(x)"
     good = constant > 4 * torch.finfo(x.dtype).eps * _size(x)
     require_all("x", good, "a mean row that is not zero", "that are zero up to rounding", remedy)
-    return _size(_centred(x)) / constant
+    return _size(deviations(x)) / constant
 
 
 def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -158,105 +151,6 @@ def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
     """
     x = measurable("x", x)
     return (x.amax(-2) - x.amin(-2)).amax(-1)
-
-
-def stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
-    r"""How many directions carry as much energy as the strongest one.
-
-    .. math:: \|X\|_F^2 \,/\, s_1^2
-
-    Range [1, rank], 1 for rank one; scale and rotation invariant. One big feature fakes collapse, and
-    rank one does not mean equal tokens.
-
-    >>> import torch
-    >>> stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
-    tensor(1.2500)
-
-    Source: Chapter 12.
-    """
-    return _spectrum(measurable("x", x)).square().sum(-1)
-
-
-def gram_stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
-    r"""The stable rank of the Gram matrix of the tokens, X X^T.
-
-    .. math:: \sum_i s_i^4 \,/\, s_1^4
-
-    Range [1, rank], 1 for rank one, never above the stable rank of X; scale and rotation invariant. Same
-    cautions as ``stable_rank``, with whose value it is easily confused.
-
-    >>> import torch
-    >>> gram_stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
-    tensor(1.0625)
-
-    Source: Chapter 12.
-    """
-    return _spectrum(measurable("x", x)).pow(4).sum(-1)
-
-
-def effective_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
-    r"""The exponential of the entropy of the normalised singular values.
-
-    .. math:: \exp\Big(-\sum_i q_i \log q_i\Big), \qquad q_i = s_i \,/\, \textstyle\sum_j s_j
-
-    Range [1, rank], 1 for rank one; scale and rotation invariant. It takes s, not s^2 (that variant is
-    smaller), and q is s over its sum, not a softmax of s. Rank one does not mean equal tokens.
-
-    >>> import torch
-    >>> effective_rank(torch.eye(5))
-    tensor(5.)
-
-    Source: Chapter 12; Roy and Vetterli, The effective rank (2007).
-    """
-    singular = _spectrum(measurable("x", x))
-    share = singular / singular.sum(-1, keepdim=True)
-    return torch.special.entr(share).sum(-1).exp()
-
-
-def participation_ratio(
-    x: Float[Tensor, "*batch tokens dim"], centred: bool = True
-) -> Float[Tensor, "*batch"]:
-    r"""How many principal directions the variance is spread over.
-
-    .. math:: \Big(\sum_i \lambda_i\Big)^2 \Big/ \sum_i \lambda_i^2
-
-    The lambda are the eigenvalues of the covariance, of X - JX if ``centred`` and of X if not. Range [1,
-    rank]; scale and rotation invariant. Centred, the rank is at most n - 1, and equal tokens raise, as
-    they have no covariance. Blind to collapse: equal tokens plus a little noise have the ratio of the
-    noise.
-
-    >>> import torch
-    >>> participation_ratio(torch.eye(5, dtype=torch.float64))
-    tensor(4.0000, dtype=torch.float64)
-
-    Source: Chapter 12.
-    """
-    x = measurable("x", x)
-    energy = _spectrum(_centred(x) if centred else x, "a covariance" if centred else "a matrix").square()
-    return energy.sum(-1).square() / energy.square().sum(-1)
-
-
-def numerical_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Tensor, "*batch"]:
-    r"""The number of singular values above a share of the largest.
-
-    .. math:: \#\{i : s_i > \mathrm{tol} \cdot s_1\}
-
-    Range 0 (only for X = 0) to min(n, d); scale invariant. ``tol`` decides everything, so it has no
-    default; it must be in [0, 1), else ``ValueError``. The exact rank does not collapse with depth, only
-    the distance to equal rows does.
-
-    >>> import torch
-    >>> numerical_rank(torch.diag(torch.tensor([1.0, 1e-2, 1e-4])), tol=1e-3)
-    tensor(2)
-
-    Source: Chapter 12.
-    """
-    x = measurable("x", x)
-    if not 0 <= tol < 1:
-        raise ValueError(f"tol: expected a number in [0, 1), got {tol}; use for example tol=1e-6")
-    largest = x.abs().amax((-2, -1), keepdim=True)
-    singular = torch.linalg.svdvals(x / torch.where(largest > 0, largest, 1))
-    return (singular > tol * singular[..., :1]).sum(-1)
 
 
 def mean_cosine(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -296,7 +190,7 @@ def mean_average_distance(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor
     """
     unit = _unit_rows(x)
     tokens = unit.shape[-2]
-    return _size(_centred(unit)).square() / (tokens - 1)
+    return _size(deviations(unit)).square() / (tokens - 1)
 
 
 def dirichlet_energy(
@@ -334,29 +228,6 @@ def dirichlet_energy(
     scaled = x / degree.sqrt().unsqueeze(-1)
     distance = torch.cdist(scaled, scaled, compute_mode="donot_use_mm_for_euclid_dist")
     return (graph * distance.square()).sum((-2, -1)) / 2
-
-
-def isometry_gap(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
-    r"""How far the tokens are from orthogonal and equally long: arithmetic over geometric mean.
-
-    .. math:: \log\frac{\mathrm{tr}\,G}{n} - \frac1n \log\det G, \qquad G = XX^\top
-
-    Range [0, inf], 0 when the tokens are orthogonal and of one length, infinite when they are linearly
-    dependent; scale and rotation invariant. Needs n <= d, else det G = 0 always and it raises. Singular
-    values below d eps s_1 count as zero, as they are rounding.
-
-    >>> import torch
-    >>> isometry_gap(torch.diag(torch.tensor([2.0, 1.0])))
-    tensor(0.2231)
-
-    Source: Chapter 12.
-    """
-    x = measurable("x", x)
-    tokens, dim = x.shape[-2:]
-    require_shape("x", x, "no more tokens than features", tokens <= dim)
-    singular = _spectrum(x)
-    singular = torch.where(singular > dim * torch.finfo(x.dtype).eps, singular, 0)
-    return singular.square().mean(-1).log() - 2 * singular.log().mean(-1)
 
 
 # The measures of X that need no further argument.

@@ -8,7 +8,6 @@ from hashlib import sha1
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -142,6 +141,7 @@ def draw_matrix(ax: Axes, matrix: Tensor, limit: float) -> None:
 
     Example
     -------
+    >>> import torch
     >>> fig, ax = plt.subplots()
     >>> draw_matrix(ax, torch.eye(2), limit=1)
     >>> [t.get_text() for t in ax.texts]

@@ -9,6 +9,7 @@ from plain import import_plain, raises_its_own_message
 
 import ranklib.attention_measures
 import ranklib.measures
+import ranklib.spectral_measures
 from ranklib.measures import (
     ATTENTION_MEASURES,
     MEASURES,
@@ -343,7 +344,7 @@ def test_messages_without_the_shape_checker():
     raises_its_own_message(kinds, plain.dirichlet_energy, ONES, torch.ones(5, 5))
 
 
-@pytest.mark.parametrize("module", [ranklib.measures, ranklib.attention_measures])
+@pytest.mark.parametrize("module", [ranklib.measures, ranklib.spectral_measures, ranklib.attention_measures])
 def test_examples_in_the_docstrings(module):
     found = doctest.testmod(module)
-    assert found.attempted >= 10 and found.failed == 0
+    assert found.attempted >= 8 and found.failed == 0

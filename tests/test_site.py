@@ -283,7 +283,7 @@ def test_every_slider_moves_its_picture_by_keyboard(visit, chapter):
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
     notebook = (ROOT / "chapters" / f"{chapter}.ipynb").read_text()
     roots = page.locator(".rank-explore").all()
-    assert len(roots) == notebook.count(r'class=\"rank-explore\"')
+    assert len(roots) == notebook.count(r"class=\"rank-explore\"")
     for root in roots:
         assert root.locator(".rank-controls").is_visible()
         before = root.evaluate(STATE)

@@ -137,7 +137,6 @@ def median_centre() -> Derivation:
     y, z, u, v, p, q = sp.symbols("y z u v p q", real=True)
     k = sp.Symbol("m", positive=True, integer=True)
     size = 3
-    zeros = 2 * size * [0]
     x = sp.Matrix([[2 if 0 < (col - row) % (2 * size) < size else 0 for col in range(2 * size)]
                    for row in range(2 * size)] + [2 * size * [3]])
     norms = [norm(x - centre * sp.ones(*x.shape)) for centre in (0, 2) for norm in (max_col_sum, max_row_sum)]

@@ -1,0 +1,210 @@
+"""Residuals about a centre: the mean, the columnwise median, the midrange, or any other row.
+
+A residual is ``X - 1 x^T`` for some centre x. It has nothing to do with a residual (skip) connection. The least
+composite over all centres is in :mod:`ranklib.residual`.
+"""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from ranklib._checks import measurable, require_float, require_shape
+from ranklib.norms import composite, max_col_sum, max_row_sum
+
+
+def residual_about(
+    x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"]
+) -> Float[Tensor, "*batch tokens dim"]:
+    r"""Subtract the same row, the centre, from every token.
+
+    .. math:: R = X - \mathbf 1 x^\top
+
+    Parameters
+    ----------
+    x
+        Tokens as rows. Half precision is computed and returned in float32.
+    centre
+        One row for each matrix of the batch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Integer dtype, NaN or infinity, an empty matrix, or a centre whose shape does not match.
+
+    Example
+    -------
+    >>> import torch
+    >>> residual_about(torch.tensor([[1.0, 5.0], [3.0, 5.0]]), torch.tensor([2.0, 5.0]))
+    tensor([[-1.,  0.],
+            [ 1.,  0.]])
+
+    Source: Chapter 1; section 2 of the paper.
+    """
+    x = measurable("x", x)
+    require_float("centre", centre)
+    wanted = (*x.shape[:-2], x.shape[-1])
+    require_shape("centre", centre, f"one row for each matrix, {wanted}", tuple(centre.shape) == wanted)
+    return x - centre.unsqueeze(-2)
+
+
+def mean_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch dim"]:
+    r"""The column means, computed about the first token, so that equal tokens give exactly that token.
+
+    .. math:: \mu = X_1 + \tfrac1n \sum_i (X_i - X_1)
+
+    Raises ``TypeError`` or ``ValueError`` for integer dtype, NaN or infinity, or an empty matrix.
+
+    Example
+    -------
+    >>> import torch
+    >>> mean_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
+    tensor([2., 4.])
+
+    Source: Chapter 1, Theorem (Mean centre).
+    """
+    x = measurable("x", x)
+    first = x[..., :1, :]
+    return (first + (x - first).mean(-2, keepdim=True)).squeeze(-2)
+
+
+def median_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch dim"]:
+    """The columnwise lower median: entry ceil(n/2) of each sorted column, always an entry of X.
+
+    Any other median serves the theorem as well; this one needs no arithmetic, so no rounding.
+    Raises ``TypeError`` or ``ValueError`` for integer dtype, NaN or infinity, or an empty matrix.
+
+    Example
+    -------
+    >>> import torch
+    >>> median_centre(torch.tensor([[0.0, 7.0], [1.0, 6.0], [5.0, 8.0], [9.0, 5.0]]))
+    tensor([1., 6.])
+
+    Source: Chapter 1, Theorem (Median centre).
+    """
+    x = measurable("x", x)
+    return x.sort(-2).values[..., (x.shape[-2] - 1) // 2, :]
+
+
+def midrange_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch dim"]:
+    """Half-way between the least and the largest entry of each column; no constant bounds what it loses.
+
+    For ``X = I_n`` its composite is n/2 where the least is 1. For two tokens it is the best centre.
+    Raises ``TypeError`` or ``ValueError`` for integer dtype, NaN or infinity, or an empty matrix.
+
+    Example
+    -------
+    >>> import torch
+    >>> midrange_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
+    tensor([2.5000, 4.0000])
+
+    Source: Chapter 1, Theorem (Median centre), the remark on the midrange.
+    """
+    x = measurable("x", x)
+    return x.amin(-2) / 2 + x.amax(-2) / 2
+
+
+def col_sum(
+    x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"]
+) -> Float[Tensor, "*batch"]:
+    r"""The factor f of the squared residual: the largest column sum about a centre.
+
+    .. math:: f(x) = \|X - \mathbf 1 x^\top\|_1 \ge \mathrm{osc}(X)
+
+    Arguments and errors as in :func:`residual_about`.
+
+    Example
+    -------
+    >>> import torch
+    >>> col_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
+    tensor(6.)
+
+    Source: Chapter 1.
+    """
+    return max_col_sum(residual_about(x, centre))
+
+
+def row_sum(
+    x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"]
+) -> Float[Tensor, "*batch"]:
+    r"""The factor g of the squared residual: the largest row sum about a centre.
+
+    .. math:: g(x) = \|X - \mathbf 1 x^\top\|_\infty \ge \tfrac12 \max_{jl} \|X_j - X_l\|_1
+
+    Arguments and errors as in :func:`residual_about`.
+
+    Example
+    -------
+    >>> import torch
+    >>> row_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
+    tensor(3.)
+
+    Source: Chapter 1.
+    """
+    return max_row_sum(residual_about(x, centre))
+
+
+def composite_about(
+    x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"]
+) -> Float[Tensor, "*batch"]:
+    r"""The composite of the residual about a centre, never below the least one, ``residual_size(x)``.
+
+    .. math:: \|X - \mathbf 1 x^\top\|_{1,\infty} = \sqrt{f(x)\,g(x)}
+
+    Arguments and errors as in :func:`residual_about`.
+
+    Example
+    -------
+    >>> import torch
+    >>> composite_about(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.5]))
+    tensor(4.0311)
+
+    Source: Chapter 1.
+    """
+    return composite(residual_about(x, centre))
+
+
+def mean_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The composite about the column means: at most 2(1 - 1/n) times the least one.
+
+    .. math:: \|(I - J)X\|_{1,\infty} \le 2(1 - \tfrac1n)\,\|\mathrm{res}\,X\|, \qquad J = \tfrac1n 11^\top
+
+    Idea of the proof: I - J removes any common row, so it may be applied to the best residual, and both
+    of its induced norms are 2(1 - 1/n). ``X = I_n`` attains the bound.
+    Raises ``TypeError`` or ``ValueError`` for integer dtype, NaN or infinity, or an empty matrix.
+
+    Example
+    -------
+    >>> import torch
+    >>> mean_residual(torch.eye(4))
+    tensor(1.5000)
+
+    Source: Chapter 1, Theorem (Mean centre).
+    """
+    x = measurable("x", x)
+    from_first = x - x[..., :1, :]
+    return composite_about(from_first, mean_centre(from_first))
+
+
+def median_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
+    r"""The composite about the columnwise median: at most sqrt 3 times the least one.
+
+    .. math:: \sqrt{f(m)\,g(m)} \le \sqrt3\,\|\mathrm{res}\,X\|
+
+    Idea of the proof: a median m minimises every column sum, so f(m) is the least f; and m is within
+    2 g(x) of any x in the 1-norm, so g(m) is at most 3 g(x). The constant cannot be improved.
+    Raises ``TypeError`` or ``ValueError`` for integer dtype, NaN or infinity, or an empty matrix.
+
+    Example
+    -------
+    >>> import torch
+    >>> median_residual(torch.tensor([[0.0], [1.0], [5.0]]))
+    tensor(4.4721)
+
+    Source: Chapter 1, Theorem (Median centre).
+    """
+    return composite_about(x, median_centre(x))
+
+
+def deviations(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch tokens dim"]:
+    """X - JX, exactly zero where all rows are equal."""
+    from_first = x - x[..., :1, :]
+    return residual_about(from_first, mean_centre(from_first))
