@@ -1,4 +1,4 @@
-"""Rank collapse in self-attention: sizes, residuals, measures, layers, exact propagation, sliders and derivations.
+"""Rank collapse in self-attention: sizes, residuals, measures, layers, exact propagation, derivations.
 
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
 """

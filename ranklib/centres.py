@@ -1,7 +1,7 @@
 """Residuals about a centre: the mean, the columnwise median, the midrange, or any other row.
 
-A residual is ``X - 1 x^T`` for some centre x. It has nothing to do with a residual (skip) connection. The least
-composite over all centres is in :mod:`ranklib.residual`.
+A residual is ``X - 1 x^T`` for some centre x. It has nothing to do with a residual (skip) connection. The
+least composite over all centres is in :mod:`ranklib.residual`.
 """
 
 from jaxtyping import Float

@@ -1,7 +1,7 @@
-"""Checks of the readers' answers. A wrong answer is told which misconception it looks like, where one is known.
+"""Checks of the readers' answers: a wrong one is told which misconception it looks like, where one is known.
 
-Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It computes the
-truth; none is stored.
+Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It
+computes the truth; none is stored.
 """
 
 import math
@@ -53,7 +53,9 @@ def check(exercise: str, answer=None) -> None:
     midpoint: no answer yet. Write it where the cell says None.
     """
     if exercise not in CHECKS:
-        raise ValueError(f"check: expected one of {', '.join(CHECKS)}, got {exercise!r}; copy the name from the exercise")
+        raise ValueError(
+            f"check: expected one of {', '.join(CHECKS)}, got {exercise!r}; copy the name from the exercise"
+        )
     if answer is None:
         print(f"{exercise}: no answer yet. Write it where the cell says None.")
         return
@@ -86,7 +88,12 @@ def _matrix(answer, rows: int | None = None, columns: int | None = None) -> torc
         x = torch.as_tensor(answer, dtype=F64)
     except (TypeError, ValueError, RuntimeError):
         raise Form("a matrix, as a list of rows or a tensor") from None
-    if x.ndim != 2 or (rows and len(x) != rows) or (columns and x.shape[1] != columns) or not x.isfinite().all():
+    if (
+        x.ndim != 2
+        or (rows and len(x) != rows)
+        or (columns and x.shape[1] != columns)
+        or not x.isfinite().all()
+    ):
         raise Form(f"a finite matrix with {rows or 'some'} rows and {columns or 'some'} columns")
     return x
 
@@ -109,9 +116,11 @@ def three_tokens(answer):
     if name == best:
         if _close(size, sizes[best]):
             return None
-        return "the centre is right; the composite is the root of f times g." if _close(size, sizes[best] ** 2) else UNKNOWN
+        if _close(size, sizes[best] ** 2):
+            return "the centre is right; the composite is the root of f times g."
+        return UNKNOWN
     if name == "mean":
-        return "averaged by reflex: the mean minimises squares, the composite is made of absolute values and maxima."
+        return "averaged by reflex: the mean minimises squares; the composite uses absolute values."
     return UNKNOWN
 
 
@@ -120,7 +129,7 @@ def midpoint(answer):
     if _close(answer, float(residual_size_exact(torch.stack([a, -a])).upper)):
         return None
     if _close(answer, math.sqrt(2) * float(a.norm())):
-        return "measured with squares: that is the Frobenius norm. The composite needs absolute values; nothing is differentiated."
+        return "measured with squares: that is the Frobenius norm; nothing is differentiated here."
     return UNKNOWN
 
 
@@ -131,7 +140,9 @@ def rank_one(answer):
     ratio = float(composite_residual(x))
     if ratio < 1e-9:
         return "rank 1 does not mean equal rows: these rows are equal, so the residual is 0."
-    return None if math.isclose(ratio, 1, rel_tol=1e-9) else f"the rank is one, but the relative residual is {ratio:.3f}."
+    if math.isclose(ratio, 1, rel_tol=1e-9):
+        return None
+    return f"the rank is one, but the relative residual is {ratio:.3f}."
 
 
 def bias(answer):
@@ -143,7 +154,9 @@ def bias(answer):
     if not isinstance(got, torch.Tensor) or got.numel() != truth.numel():
         return "concatenated what is summed: the heads' bias rows add up into one row of width dim."
     if torch.allclose(got.reshape(-1), given[0]):
-        return "the value biases vanished: P 1 = 1 keeps them, so each reaches the output through its own W_O."
+        return (
+            "the value biases vanished: P 1 = 1 keeps them, so each reaches the output through its own W_O."
+        )
     return None if torch.allclose(got.reshape(-1), truth) else UNKNOWN
 
 
@@ -156,7 +169,9 @@ def worst_mean(answer):
     if ratio >= 1.89:
         return None
     if x.shape[1] == 1:
-        return f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
+        return (
+            f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
+        )
     return f"the ratio is {ratio:.3f}."
 
 
@@ -167,7 +182,11 @@ def drop(answer):
     s, v = torch.randn(5, 5, generator=g, dtype=F64), torch.randn(5, generator=g, dtype=F64)
     ones = torch.ones(5, dtype=F64)
     terms = {
-        "v1T": v.outer(ones), "1vT": ones.outer(v), "11T": ones.outer(ones), "vvT": v.outer(v), "diag": v.diag()
+        "v1T": v.outer(ones),
+        "1vT": ones.outer(v),
+        "11T": ones.outer(ones),
+        "vvT": v.outer(v),
+        "diag": v.diag(),
     }
     p = attention_matrix(s)
     truth = {name for name, term in terms.items() if torch.allclose(attention_matrix(s + term), p)}
@@ -188,7 +207,9 @@ def between(answer):
         return None
     if any(not min(old) <= v <= max(old) for v in values):
         return "allowed negative weights: softmax weights are positive and sum to one."
-    return "the ends need a weight of exactly one: softmax reaches it only in the limit." if truth < set(values) else UNKNOWN
+    if truth < set(values):
+        return "the ends need a weight of exactly one: softmax reaches it only in the limit."
+    return UNKNOWN
 
 
 def pair(answer):
@@ -200,7 +221,7 @@ def pair(answer):
         if not all(map(_close, got, truth)):
             kept = [m + a * math.tanh(w * (m + a) * xi) for xi in (m + a, m - a)]
             if all(map(_close, got, kept)):
-                return "kept w x m, which the row shares: only the difference of the two scores of a row matters."
+                return "kept w x m, which the row shares: only the difference of a row's two scores matters."
             return UNKNOWN
     return None
 

@@ -18,8 +18,8 @@ VARIANTS = {
 def depth(seed: int, device: torch.device, tokens: int, dim: int, heads: int, depth: int, mlp: int) -> dict:
     """Relative residual about the token mean after every layer of a random network, with parts switched off.
 
-    Float64; tokens N(0, 1), weights N(0, 1/dim); one draw of the network serves all variants. Source: Chapter 1,
-    Figure 1.4.
+    Float64; tokens N(0, 1), weights N(0, 1/dim); one draw of the network serves all variants. Source:
+    Chapter 1, Figure 1.4.
 
     Example
     -------
@@ -28,7 +28,9 @@ def depth(seed: int, device: torch.device, tokens: int, dim: int, heads: int, de
     [4, 4, 4, 4]
     """
     generator = torch.Generator().manual_seed(seed)
-    network = Network.random(depth, dim, heads, generator=generator, mlp_dim=mlp, activation="gelu", norm="post")
+    network = Network.random(
+        depth, dim, heads, generator=generator, mlp_dim=mlp, activation="gelu", norm="post"
+    )
     x = torch.randn(tokens, dim, generator=generator, dtype=torch.float64).to(device)
     return {
         name: [float(composite_residual(state)) for state in network.switched(**switches).to(device).trace(x)]

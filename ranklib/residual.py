@@ -1,7 +1,7 @@
 """The least residual over all centres, enclosed between certified bounds.
 
-The least composite of ``X - 1 x^T`` over all centres x is a number; "the" best residual matrix is not defined,
-because the best centre need not be unique (Chapter 1, Lemma (Vertex)).
+The least composite of ``X - 1 x^T`` over all centres x is a number; "the" best residual matrix is not
+defined, because the best centre need not be unique (Chapter 1, Lemma (Vertex)).
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """One pattern for every computation that has two sizes: quick in the chapter, paper size recorded once.
 
 An experiment is a function ``run(seed, device, **size)`` that returns lists of numbers, and two sizes. The
-chapter runs it at :func:`current_size`; ``make results`` records it at paper size, seed by seed, with provenance;
-:func:`load` reads the record, wherever ``ranklib`` is installed.
+chapter runs it at :func:`current_size`; ``make results`` records it at paper size, seed by seed, with
+provenance; :func:`load` reads the record, wherever ``ranklib`` is installed.
 """
 
 import json
@@ -76,7 +76,7 @@ class Experiment:
 
 
 def _plain(parameters: dict) -> dict:
-    """As JSON gives them back: tuples are lists, so that what was recorded compares equal to what is asked for."""
+    """As JSON gives them back: tuples are lists, so that a record compares equal to what is asked for."""
     return json.loads(json.dumps(parameters))
 
 
@@ -96,15 +96,17 @@ def load(name: str, folder: Path | None = None) -> dict:
     path = (folder or RESULTS) / f"{name}.json"
     if not path.exists():
         there = sorted(p.stem for p in path.parent.glob("*.json"))
-        raise FileNotFoundError(f"expected a record {path.name}, got none; record it with 'make results'; there are {there}")
+        raise FileNotFoundError(
+            f"expected a record {path.name}, got none; record it with 'make results'; there are {there}"
+        )
     return json.loads(path.read_text())
 
 
 def record(experiments: Iterable[Experiment], folder: Path | None = None, size: str = "paper") -> list[Path]:
-    """Record experiments, seed by seed, with progress. A killed call goes on where it stopped; a finished one is kept.
+    """Record experiments, seed by seed, with progress; a killed call goes on where it stopped.
 
-    A finished record is made again only if its parameters or seeds changed; delete it to force a run. Unfinished
-    seeds lie in ``folder/.partial``.
+    A finished record is made again only if its parameters or seeds changed; delete it to force a run.
+    Unfinished seeds lie in ``folder/.partial``.
     """
     folder = folder or RESULTS
     folder.mkdir(parents=True, exist_ok=True)
@@ -156,6 +158,9 @@ def provenance(seeds: list[int], seconds: float) -> dict:
         "commit": commit and commit + ("" if not changed else " with changes"),
         "seeds": seeds,
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in ("torch", "numpy", "scipy")}},
+        "versions": {
+            "python": platform.python_version(),
+            **{p: version(p) for p in ("torch", "numpy", "scipy")},
+        },
         "seconds": round(seconds, 1),
     }

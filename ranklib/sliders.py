@@ -26,7 +26,9 @@ class Explorer:
     Jupyter and Colab show it.
     """
 
-    def __init__(self, draw: Draw, grid: dict[str, Sequence], default: dict, names: dict[str, str], raster: bool):
+    def __init__(
+        self, draw: Draw, grid: dict[str, Sequence], default: dict, names: dict[str, str], raster: bool
+    ):
         self.draw, self.grid, self.default, self.names, self.raster = draw, grid, default, names, raster
         self.frames: dict[tuple[int, ...], tuple[str, str]] = {}
 
@@ -140,7 +142,8 @@ def explore(
         count *= len(values)
     if not grid or not 0 < count <= MAX_FRAMES:
         raise ValueError(
-            f"explore: expected one parameter or more and 1 to {MAX_FRAMES} frames, got {len(grid)} parameters and "
+            f"explore: expected one parameter or more and 1 to {MAX_FRAMES} frames, "
+            f"got {len(grid)} parameters and "
             f"{count if grid else 0} frames; thin out the values"
         )
     default = {n: v[0] for n, v in grid.items()} | (default or {})
@@ -184,7 +187,9 @@ def _control(label: str, values: list, value):
         low, high = min(values), max(values)
         if all(isinstance(v, int) for v in values):
             return ipywidgets.IntSlider(min=low, max=high, **options)
-        return ipywidgets.FloatSlider(min=low, max=high, step=(high - low) / 200, readout_format=".3g", **options)
+        return ipywidgets.FloatSlider(
+            min=low, max=high, step=(high - low) / 200, readout_format=".3g", **options
+        )
     return ipywidgets.Dropdown(options=[(spoken(v), v) for v in values], **options)
 
 
@@ -192,4 +197,5 @@ def _to_png(fig: Figure) -> str:
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png", dpi=144, metadata={"Software": None}, transparent=False)
     plt.close(fig)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="" src="data:image/png;base64,{data}">'

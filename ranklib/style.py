@@ -65,7 +65,8 @@ def use_book_style() -> None:
     """Set matplotlib's defaults to the book's look, in this process only.
 
     In a notebook, figures become vector graphics on a white card, without a date inside, so that a second
-    run stores the same bytes. Called by the setup cell of every chapter; importing ``ranklib`` changes nothing.
+    run stores the same bytes. Called by the setup cell of every chapter; importing ``ranklib`` changes
+    nothing.
 
     Example
     -------
@@ -103,7 +104,9 @@ def role(name: str, marker: bool = True) -> dict:
     's'
     """
     if name not in ROLES:
-        raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {name!r}; choose the nearest of these")
+        raise ValueError(
+            f"role: expected one of {', '.join(ROLES)}, got {name!r}; choose the nearest of these"
+        )
     r = ROLES[name]
     line = {"color": r.light, "linestyle": r.dashes, "linewidth": r.width}
     return line | ({"marker": r.marker, "markersize": 6} if marker and r.marker else {})
@@ -149,7 +152,9 @@ def draw_matrix(ax: Axes, matrix: Tensor, limit: float) -> None:
     """
     if matrix.ndim != 2 or max(matrix.shape) > 6:
         raise ValueError(f"draw_matrix: expected at most 6 x 6, got {tuple(matrix.shape)}; draw a part of it")
-    colours = LinearSegmentedColormap.from_list("signed", [ROLES["bound"].light, "white", ROLES["attention"].light])
+    colours = LinearSegmentedColormap.from_list(
+        "signed", [ROLES["bound"].light, "white", ROLES["attention"].light]
+    )
     ax.imshow(matrix, cmap=colours, vmin=-limit, vmax=limit)
     for (i, j), value in np.ndenumerate(np.asarray(matrix)):
         ink = "white" if abs(value) > limit / 2 else ROLES["ink"].light
@@ -161,8 +166,8 @@ def to_svg(fig: Figure) -> str:
     """The figure as one ``<svg>`` element whose colours follow the page's light or dark theme.
 
     Each role's colour becomes ``var(--rank-ROLE, #light)``; text stays text, in the page's sans-serif type;
-    identifiers are made unique by the content, so that many frames can share a page. Shown at most at 100 pixels an
-    inch. The figure is closed.
+    identifiers are made unique by the content, so that many frames can share a page. Shown at most at 100
+    pixels an inch. The figure is closed.
 
     Example
     -------
@@ -176,9 +181,12 @@ def to_svg(fig: Figure) -> str:
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     plt.close(fig)
     text = buffer.getvalue()
-    text = text[text.index("<svg"):].replace("<svg", f'<svg style="max-width: {100 * fig.get_figwidth():.0f}px"', 1)
+    shown = f'<svg style="max-width: {100 * fig.get_figwidth():.0f}px"'
+    text = text[text.index("<svg") :].replace("<svg", shown, 1)
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"| xmlns:xlink="[^"]*"', r"\1", text).replace("xlink:href", "href")
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"| xmlns:xlink="[^"]*"', r"\1", text).replace(
+        "xlink:href", "href"
+    )
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r"font-family: [^;\"]*", "font-family: sans-serif", text)
     text = re.sub(r"-?\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), text)

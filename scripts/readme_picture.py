@@ -1,4 +1,4 @@
-"""Take the README's picture from the built front page.  python scripts/readme_picture.py  (after `make book browser`)"""
+"""Take the README's picture from the built front page, after `make book browser`."""
 
 import shutil
 from pathlib import Path

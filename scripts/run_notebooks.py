@@ -1,4 +1,4 @@
-"""Execute chapters in place, so that a second run changes nothing.  python scripts/run_notebooks.py [NAME ...]"""
+"""Execute chapters in place, so that a second run changes nothing: all, or those named as arguments."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ FIXED = {"RANKLIB_SIZE": "quick", "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "0
 
 
 def normalise(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Drop what differs from run to run: widget state, timing, addresses, random cell ids, other kernels' names."""
+    """Drop what differs from run to run: widget state, timing, addresses, random ids, kernel names."""
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     seen: dict[str, int] = {}
     for cell in nb.cells:
@@ -54,6 +54,7 @@ if __name__ == "__main__":
     names = sys.argv[1:] or sorted(p.stem for p in ROOT.glob("chapters/*.ipynb"))
     paths = [ROOT / "chapters" / f"{Path(n).stem}.ipynb" for n in names]
     if missing := [p.name for p in paths if not p.exists()]:
-        sys.exit(f"expected names of chapters, got {missing}; there are {[p.stem for p in ROOT.glob('chapters/*.ipynb')]}")
+        there = sorted(p.stem for p in ROOT.glob("chapters/*.ipynb"))
+        sys.exit(f"expected names of chapters, got {missing}; there are {there}")
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(run, paths))

@@ -1,6 +1,7 @@
-"""Write the book's public address where it is needed.  python scripts/set_repository.py https://github.com/name/book
+"""Write the book's public address, the one argument, where it is needed.
 
-The address stands in _config.yml. The setup cell of every chapter repeats it, because Colab opens one chapter alone.
+The address stands in _config.yml. The setup cell of every chapter repeats it, because Colab opens one chapter
+alone.
 """
 
 import re
@@ -22,7 +23,9 @@ def places() -> list[Path]:
 if __name__ == "__main__":
     new = sys.argv[1].rstrip("/").removesuffix(".git") if len(sys.argv) == 2 else ""
     if not ADDRESS.fullmatch(new):
-        sys.exit(f"expected an address like https://github.com/name/book, got {new!r}: make repository URL=...")
+        sys.exit(
+            f"expected an address like https://github.com/name/book, got {new!r}: make repository URL=..."
+        )
     old = current()
     for path in places():
         path.write_text(re.sub(re.escape(old) + r"(?![\w.-])", new, path.read_text()))

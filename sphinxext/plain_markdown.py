@@ -38,7 +38,7 @@ CITE_LINK = re.compile(r"\[([^\]]*)\]\(#(cite-[\w-]+)\)")
 
 
 def rewrite(text: str) -> str:
-    """The Markdown of one cell, as MyST. Quotations whose head is unknown, and code fences, stay as they are."""
+    """The Markdown of one cell, as MyST. Quotations with an unknown head, and code fences, stay."""
     return "".join(part if is_code else rewrite_prose(part) for is_code, part in split_fences(text))
 
 
@@ -86,7 +86,8 @@ def box(body: list[str]) -> list[str] | None:
         head, options = f"{{exercise}} {title or ''}", [f":label: {label}"] if label else []
     elif kind in BOXES:
         words = f"{kind}: {title}" if title else kind
-        head, options = f"{{admonition}} {words}", [f":class: {BOXES[kind]}"] + ([f":name: {label}"] if label else [])
+        name = [f":name: {label}"] if label else []
+        head, options = f"{{admonition}} {words}", [f":class: {BOXES[kind]}", *name]
     else:
         return None
     return ["", f":::::{head}".rstrip(), *options, "", match["rest"], *body[1:], ":::::", ""]

@@ -1,7 +1,7 @@
 """Everything a page needs lies in the site: MathJax, the book's style and the sliders' script.
 
-MathJax comes out of the installed package sphinx-mathjax-offline; nothing third-party is committed. The book's own
-files are in ``sphinxext/static``. Scripts of other hosts that Jupyter Book would add are left out.
+MathJax comes out of the installed package sphinx-mathjax-offline; nothing third-party is committed. The
+book's own files are in ``sphinxext/static``. Scripts of other hosts that Jupyter Book would add are left out.
 """
 
 import shutil
@@ -32,11 +32,13 @@ def copy_files(app):
             destination.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(item.locate(), destination)
     if not (target / "mathjax/tex-mml-chtml.js").exists():
-        raise RuntimeError("MathJax: expected it inside sphinx-mathjax-offline==0.0.2; run 'make clean' and 'make book'")
+        raise RuntimeError(
+            "MathJax: expected it inside sphinx-mathjax-offline==0.0.2; run 'make clean' and 'make book'"
+        )
 
 
 def page_context(app, pagename, templatename, context, doctree):
-    """Drop foreign and repeated scripts: the theme's list would load some from other hosts, one of them twice."""
+    """Drop scripts of other hosts, and repeated ones, from the theme's list."""
     kept = {}
     for script in context.get("script_files", []):
         attributes = dict(getattr(script, "attributes", {}))

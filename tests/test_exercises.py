@@ -39,15 +39,27 @@ RIGHT = {
     "axis": [("P1 = 1", 1.878)],
 }
 WRONG = {
-    "three-tokens": [(("mean", math.sqrt(18)), "by reflex"), (("midrange", 16.25), "root"), (("median", 4.47), "")],
+    "three-tokens": [
+        (("mean", math.sqrt(18)), "by reflex"),
+        (("midrange", 16.25), "root"),
+        (("median", 4.47), ""),
+    ],
     "midpoint": [(math.sqrt(28), "Frobenius"), (3, "")],
-    "rank-one": [([[1, 2, 3], [1, 2, 3]], "equal rows"), ([[1, 2, 3], [2, 4, 6]], "ratio|residual is"), ([[1, 0, 0], [0, 1, 0]], "multiple")],
+    "rank-one": [
+        ([[1, 2, 3], [1, 2, 3]], "equal rows"),
+        ([[1, 2, 3], [2, 4, 6]], "ratio|residual is"),
+        ([[1, 0, 0], [0, 1, 0]], "multiple"),
+    ],
     "bias": [
         (lambda b_o, w_o, b_v: b_o, "value biases"),
         (lambda b_o, w_o, b_v: torch.cat([b_o, b_o]), "summed"),
         (lambda b_o, w_o, b_v: 2 * b_o, ""),
     ],
-    "worst-mean": [(torch.eye(20)[:, :1], "one feature gives 1.34"), (torch.randn(20, 30, generator=torch.Generator().manual_seed(0)), "ratio"), (torch.ones(20, 2), "equal")],
+    "worst-mean": [
+        (torch.eye(20)[:, :1], "one feature gives 1.34"),
+        (torch.randn(20, 30, generator=torch.Generator().manual_seed(0)), "ratio"),
+        (torch.ones(20, 2), "equal"),
+    ],
     "drop": [({"1vT", "11T"}, "rows as columns"), ({"diag"}, "")],
     "between": [({-1, 3}, "negative weights"), ({0, 3, 5}, "limit"), ({5}, "")],
     "pair": [
@@ -58,8 +70,16 @@ WRONG = {
     "axis": [(("shape", 1.0), "sums"), (("P1 = 1", 1.0), "")],
 }
 MALFORMED = {
-    "three-tokens": "mean", "midpoint": "six", "rank-one": "u", "bias": 3, "worst-mean": [[1, 2]], "drop": 3,
-    "between": "3", "pair": 3, "half": 0.5, "axis": 1.878,
+    "three-tokens": "mean",
+    "midpoint": "six",
+    "rank-one": "u",
+    "bias": 3,
+    "worst-mean": [[1, 2]],
+    "drop": 3,
+    "between": "3",
+    "pair": 3,
+    "half": 0.5,
+    "axis": 1.878,
 }
 
 

@@ -12,13 +12,17 @@ CHAPTER_FILES = {
     "1": "attention-and-residual",
     "2": "softmax-shift-invariance",
 }
-STATEMENT = re.compile(r"\b(Theorem|Lemma|Proposition|Corollary|Definition|Exercise|Figure) (?:\(([^)]+)\)|([\d.]+\d))")
+STATEMENT = re.compile(
+    r"\b(Theorem|Lemma|Proposition|Corollary|Definition|Exercise|Figure) (?:\(([^)]+)\)|([\d.]+\d))"
+)
 SOURCE = re.compile(r"Chapter (\d+), ((?:\w+ (?:\([^)]+\)|[\d.]+\d)(?:,? and |, )?)+)")
 
 
 def statements(chapter: str) -> set[str]:
     text = "\n".join(
-        c.source for c in nbformat.read(ROOT / f"chapters/{CHAPTER_FILES[chapter]}.ipynb", 4).cells if c.cell_type == "markdown"
+        c.source
+        for c in nbformat.read(ROOT / f"chapters/{CHAPTER_FILES[chapter]}.ipynb", 4).cells
+        if c.cell_type == "markdown"
     )
     heads = re.findall(r"\*\*(Theorem|Lemma|Proposition|Corollary|Definition|Exercise) \(([^)]+)\)", text)
     figures = re.findall(r"\*\*(Figure) ([\d.]+\d)\.\*\*", text)
@@ -47,7 +51,9 @@ def test_statements_named_in_the_library_exist():
 
 
 def test_an_invented_statement_is_noticed():
-    assert unknown("Source: Chapter 1, Theorem (Perpetual motion).") == ["Chapter 1, Theorem (Perpetual motion)"]
+    assert unknown("Source: Chapter 1, Theorem (Perpetual motion).") == [
+        "Chapter 1, Theorem (Perpetual motion)"
+    ]
     assert unknown("Source: Chapter 1, Theorem (Mean centre).") == []
 
 
@@ -62,7 +68,12 @@ def test_names_of_the_notation_page_are_names_of_the_code():
     later = {"osc", "lam", "beta", "c", "base"}
     names = set(re.findall(r"`([a-z_]+)(?:\([a-z]*\)\[l\])?`", page.split("Words that")[0])) - later
     code = "\n".join(p.read_text() for p in (ROOT / "ranklib").glob("*.py"))
-    code += "\n".join(c.source for p in (ROOT / "chapters").glob("*.ipynb") for c in nbformat.read(p, 4).cells if c.cell_type == "code")
+    code += "\n".join(
+        c.source
+        for p in (ROOT / "chapters").glob("*.ipynb")
+        for c in nbformat.read(p, 4).cells
+        if c.cell_type == "code"
+    )
     assert len(names) > 25
     assert [n for n in sorted(names) if not re.search(rf"\b{n}\b", code)] == []
     assert callable(ranklib.composite) and callable(ranklib.residual_size)

@@ -69,7 +69,8 @@ def differs(lhs: Any, rhs: Any, at: Any) -> Verdict:
     """``lhs != rhs``: at the point ``at`` some entry of the difference is a non-zero number."""
     values = [entry.doit().subs(at).evalf(30) for entry in _entries(lhs, rhs)]
     ok = all(v.is_number and v.is_finite for v in values) and any(abs(v) > sp.Float("1e-15") for v in values)
-    place = ", ".join(sorted(f"{symbol} = {value}" for symbol, value in at.items())) if len(at) <= 4 else "one point"
+    short = sorted(f"{symbol} = {value}" for symbol, value in at.items())
+    place = ", ".join(short) if len(short) <= 4 else "one point"
     obtained = f"differences {', '.join(sp.sstr(v, full_prec=False) for v in values)}"
     remedy = "choose a point that fixes every symbol and separates the sides"
     place = f" at {place}" if place else ""

@@ -1,0 +1,168 @@
+"""Each bound of the table beside what it bounds, the residual of a layer's output, enclosed.
+
+``Check.applies`` says whether the hypotheses hold, ``Check.holds`` whether the inequality does; neither
+implies the other. The output is measured by exact propagation, so rounding is not mistaken for slack.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ranklib._checks import require_instance, require_positive
+from ranklib.attention import SelfAttention
+from ranklib.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
+from ranklib.centres import mean_centre, residual_about
+from ranklib.layers import Network
+from ranklib.norms import composite
+from ranklib.propagation import ResidualState, propagate
+from ranklib.residual import CertifiedResidual, residual_size
+
+EPS = torch.finfo(torch.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """One bound beside what it bounds, ||res SA(X)||, enclosed; all sizes as log10, so none underflows."""
+
+    name: str
+    log10_bound: float
+    log10_lower: float
+    log10_upper: float
+    hypotheses: Mapping[str, Hypothesis]
+    applies: bool
+    sizes: LayerSizes
+
+    @property
+    def bound(self) -> float:
+        """The bound itself; 0 where it underflows."""
+        return _power(self.log10_bound)
+
+    @property
+    def measured(self) -> tuple[float, float]:
+        """Lower and upper bound of the residual of the output; 0 where they underflow."""
+        return _power(self.log10_lower), _power(self.log10_upper)
+
+    @property
+    def slack(self) -> float:
+        """bound / upper: how many times the bound is too large, at least; infinite if nothing is left."""
+        return _power(self.log10_bound - self.log10_upper) if self.log10_upper > -math.inf else math.inf
+
+    @property
+    def holds(self) -> bool:
+        """False only if the residual certainly exceeds the bound."""
+        return self.log10_lower <= self.log10_bound
+
+    @property
+    def certified(self) -> bool:
+        """Whether the enclosure decides: the bound is not inside it."""
+        return self.log10_upper <= self.log10_bound or not self.holds
+
+
+def measure_layer(
+    attention: SelfAttention, x: Float[Tensor, "tokens dim"] | ResidualState, tol: float = 1e-3
+) -> tuple[float, float]:
+    """log10 of a lower and an upper bound of ||res SA(X)||, to the relative gap ``tol``.
+
+    Measured through ``propagate``, so it resolves residuals far below the rounding of X. For two tokens the
+    midpoint is the best centre (Chapter 4, Theorem (Two tokens)) and the gap is rounding. One sample. Raises
+    as ``propagate`` and ``residual_size`` do.
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[0.5], [-0.5]]).double(), -999)
+    >>> [round(value, 3) for value in measure_layer(attention, pair)]  # 2^-3000 sqrt 2
+    [-902.939, -902.939]
+    """
+    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
+    after = propagate(state, attention)
+    found = _least(after.mantissa, tol)
+    return scaled_log10(found.lower, after.exponent).item(), scaled_log10(found.upper, after.exponent).item()
+
+
+def check_layer(
+    attention: SelfAttention,
+    x: Float[Tensor, "tokens dim"] | ResidualState,
+    bound: str = "unconditional",
+    centre: Float[Tensor, " dim"] | None = None,
+    tol: float = 1e-3,
+) -> Check:
+    """One bound of ``BOUNDS`` against the residual of the layer's output, with its hypotheses.
+
+    rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where rho
+    exceeds ||res X|| by at most ``tol``, so a failure about it is one of the printed claim too. Raises
+    ``ValueError`` for an unknown bound, a centre together with a ``ResidualState``, and as ``measure_layer``.
+    Source: Chapters 4 to 6.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> attention = SelfAttention.random(5, generator=generator)
+    >>> found = check_layer(attention, torch.randn(7, 5, dtype=torch.float64, generator=generator))
+    >>> found.applies, found.holds, found.certified, found.slack > 1, found.hypotheses["heads"].holds
+    (True, True, True, True, True)
+    """
+    entry = bound_named(bound)
+    require_instance("attention", attention, SelfAttention)
+    if isinstance(x, ResidualState):
+        if centre is not None:
+            raise ValueError("centre: expected None with a ResidualState, got a row; pass the tokens instead")
+        state = x
+    else:
+        state = ResidualState.of(x)
+    lower, upper = measure_layer(attention, state, tol)
+    if centre is None:
+        residual, exponent = state.mantissa - _least(state.mantissa, tol).centre, state.exponent
+    else:
+        residual, exponent = residual_about(x.double(), centre.double()), 0
+    sizes = sizes_of(attention, residual, exponent)
+    log10 = entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho
+    return Check(
+        bound, log10.item(), lower, upper, entry.hypotheses(sizes), entry.applies(sizes), sizes
+    )
+
+
+def check_network(
+    network: Network,
+    x: Float[Tensor, "tokens dim"] | ResidualState,
+    bound: str = "unconditional",
+    tol: float = 1e-3,
+) -> list[Check]:
+    """``check_layer`` for the attention of every layer, each at its own input, hypotheses at every layer.
+
+    The states are propagated exactly, with the skip of the layer if it has one. Raises ``ValueError`` for a
+    layer with an MLP or a norm, and as ``check_layer`` does. Source: Chapter 5, Theorem (L layers).
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> network = Network.random(depth=6, dim=5, skip=False, generator=generator)
+    >>> found = check_network(network, torch.randn(7, 5, dtype=torch.float64, generator=generator))
+    >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_upper < -100
+    (True, True)
+    """
+    require_instance("network", network, Network)
+    state, found = x if isinstance(x, ResidualState) else ResidualState.of(x), []
+    for layer in network.layers:
+        if layer.mlp is not None or layer.norm != "none":
+            parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}"
+            raise ValueError(
+                f"network: expected attention and skip only, got {parts}; "
+                'use network.switched(mlp=False, norm="none")'
+            )
+        found.append(check_layer(layer.attention, state, bound, tol=tol))
+        state = propagate(state, layer.attention, layer.skip)
+    return found
+
+
+def _least(mantissa: Tensor, tol: float) -> CertifiedResidual:
+    require_positive("tol", tol)
+    if len(mantissa) > 2:
+        return residual_size(mantissa, tol)
+    centre = mean_centre(mantissa)
+    value = composite(residual_about(mantissa, centre))
+    width = (sum(mantissa.shape) + 16) * EPS
+    return CertifiedResidual(value * (1 - width), value * (1 + width), centre)
+
+
+def _power(log10: float) -> float:
+    return 10.0**log10 if log10 < 308 else math.inf

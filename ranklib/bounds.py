@@ -1,0 +1,334 @@
+"""Bounds on what a layer leaves of the residual: a table of bounds and the sizes that they are made of.
+
+Every bound of one layer has the form coefficient * rho^power. The coefficient is made of the weights and of
+two sizes, Lambda and osc(E), that go to 0 with the residual, so it stays a number where rho underflows.
+Hypotheses are reported, never assumed: ``Bound.hypotheses`` gives value and limit of each.
+``ranklib.bound_checks`` puts each bound beside what it bounds; ``ranklib.depth_bounds`` goes through L layers.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ranklib._checks import require_float, require_instance, require_shape
+from ranklib.attention import SelfAttention
+from ranklib.bound_constants import (
+    const_osc,
+    const_osc_heads,
+    f_slope,
+    g_slope,
+    kappa,
+    shape_limit,
+    vartheta,
+    x_star,
+)
+from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.centres import mean_centre, residual_about
+
+
+class Hypothesis(NamedTuple):
+    """What a theorem asks for: ``value`` at most ``limit``, and whether it ``holds``."""
+
+    value: float
+    limit: float
+    holds: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LayerSizes:
+    """What the bounds of one layer are made of, about one centre.
+
+    rho: composite of the residual, (*batch), and its log10, which cannot underflow; q: ||W_QK||_1 / sqrt(d_qk)
+    of every head; w_1, w_inf: the two norms of W_h = W_V W_O; osc: osc(E) of every head, (*batch, heads).
+    """
+
+    tokens: int
+    rho: Float[Tensor, "*batch"]
+    log10_rho: Float[Tensor, "*batch"]
+    q: Float[Tensor, " heads"]
+    w_1: Float[Tensor, " heads"]
+    w_inf: Float[Tensor, " heads"]
+    osc: Float[Tensor, "*batch heads"]
+
+    @property
+    def lam(self) -> Float[Tensor, "*batch heads"]:
+        """Lambda_h = q_h rho^2."""
+        return self.q * self.rho.square()[..., None]
+
+    @property
+    def w(self) -> Float[Tensor, " heads"]:
+        """||W_h||_{1,inf}."""
+        return (self.w_1 * self.w_inf).sqrt()
+
+    @property
+    def shape(self) -> float:
+        """Largest ratio ||W_h||_1 / ||W_h||_inf over the least, among heads that do something."""
+        used = self.q * self.w > 0
+        ratio = self.w_1[used] / self.w_inf[used]
+        return float(ratio.max() / ratio.min()) if len(ratio) else 1.0
+
+
+class Bound(NamedTuple):
+    """A bound on ||res SA(X)||: coefficient(sizes) * rho^power, if all ``needs`` and one of ``any_of`` hold."""
+
+    statement: str
+    power: int
+    coefficient: Callable[[LayerSizes], Tensor]
+    needs: dict[str, float | Callable[[], float]] = {}
+    any_of: dict[str, float | Callable[[], float]] = {}
+
+    def hypotheses(self, sizes: LayerSizes) -> dict[str, Hypothesis]:
+        """Each hypothesis by name, with value, limit and whether it holds; for a batch, at its worst."""
+        found = {}
+        for name, limit in (self.needs | self.any_of).items():
+            value, limit = float(VALUES[name](sizes)), float(limit() if callable(limit) else limit)
+            found[name] = Hypothesis(value, limit, value <= limit)
+        return found
+
+    def applies(self, sizes: LayerSizes) -> bool:
+        """Whether all ``needs`` hold and, if there are alternatives, one of them."""
+        found = self.hypotheses(sizes)
+        enough = any(found[name].holds for name in self.any_of) or not self.any_of
+        return enough and all(found[name].holds for name in self.needs)
+
+
+def _sized(constant: Tensor, size: Tensor) -> Tensor:
+    """constant * size, 0 where the size is 0, even if the constant has overflowed."""
+    return torch.where(size > 0, constant * size, 0)
+
+
+def _one_head(constant: Callable[[LayerSizes], Tensor]) -> Callable[[LayerSizes], Tensor]:
+    """constant * q ||W||; with several heads the largest, and then the hypothesis ``heads`` fails."""
+    return lambda s: _sized(constant(s), s.q * s.w).amax(-1)
+
+
+def _separate(s: LayerSizes) -> Tensor:
+    columns = _sized(f_slope(s.lam), s.q * s.w_1).sum(-1)
+    rows = _sized(vartheta(2 * s.lam), s.q * s.w_inf).sum(-1)
+    return columns.sqrt() * rows.sqrt()
+
+
+def _osc_heads(s: LayerSizes) -> Tensor:
+    size = (s.q * s.w_1).sum().sqrt() * (s.q * s.w_inf).sum().sqrt()
+    return _sized(const_osc_heads(s.osc.amax(-1)), size)
+
+
+# The values that hypotheses speak of.
+VALUES: dict[str, Callable[[LayerSizes], Tensor | float]] = {
+    "heads": lambda s: len(s.q),
+    "tokens": lambda s: s.tokens,
+    "lam": lambda s: s.lam.max(),
+    "osc": lambda s: s.osc.max(),
+    "shape": lambda s: s.shape,
+}
+
+# Lambda, osc(E) and n up to which the constant 4 is proved (Chapter 4, Theorem (Constant four)).
+FOUR = {"lam": 6.5, "osc": 5.62, "tokens": 676}
+
+ONE = {"heads": 1}
+
+BOUNDS: dict[str, Bound] = {
+    "printed_one_layer": Bound(
+        "4 Lambda rho ||W||, under the paper's hypothesis (the paper's appendix A)",
+        3, _one_head(lambda s: torch.full_like(s.lam, 4.0)), ONE | {"osc": x_star},
+    ),
+    "constant_four": Bound(
+        "4 Lambda rho ||W||, where it is proved (Chapter 4, Theorem (Constant four))",
+        3, _one_head(lambda s: torch.full_like(s.lam, 4.0)), ONE, FOUR,
+    ),
+    "small_oscillation": Bound(
+        "C(osc) Lambda rho ||W|| (Chapter 4, Theorem (Small oscillation))",
+        3, _one_head(lambda s: const_osc(s.osc)), ONE,
+    ),
+    "unconditional": Bound(
+        "G(Lambda) rho ||W|| (Chapter 4, Theorem (One layer))",
+        3, _one_head(lambda s: g_slope(s.lam)), ONE,
+    ),
+    "middle": Bound(
+        "(e^Lambda - 1) / sqrt(1 + e^-Lambda) rho ||W|| (Chapter 4, Theorem (One layer))",
+        3, _one_head(lambda s: kappa(s.lam) / (1 + (-s.lam).exp()).sqrt()), ONE,
+    ),
+    "memorable": Bound(
+        "(e^Lambda - 1) rho ||W|| (Chapter 4, Theorem (One layer))",
+        3, _one_head(lambda s: kappa(s.lam)), ONE,
+    ),
+    "sqrt_tokens": Bound(
+        "sqrt(n) rho ||W|| (Chapter 4, Theorem (One layer))",
+        1, lambda s: s.tokens**0.5 * s.w.amax().expand(s.rho.shape), ONE,
+    ),
+    "two_tokens": Bound(
+        "tanh(Lambda / 2) rho ||W|| (Chapter 4, Theorem (Two tokens))",
+        3, _one_head(lambda s: vartheta(2 * s.lam) / 2), ONE | {"tokens": 2},
+    ),
+    "printed_many_heads": Bound(
+        "4 beta H / sqrt(d_qk) rho^3 (the paper's Theorem 2.3; false, Chapter 5, Example (Two heads))",
+        3, lambda s: (4 * len(s.q) * (s.q * s.w).amax()).expand(s.rho.shape),
+        {"osc": x_star, "shape": shape_limit},
+    ),
+    "separate_many_heads": Bound(
+        "rho sqrt(S_1 S_inf), column and row sums added separately (Chapter 5, Theorem (Many heads))",
+        3, _separate,
+    ),
+    "small_oscillation_many_heads": Bound(
+        "C sqrt(sum q ||W||_1 sum q ||W||_inf) rho^3 (Chapter 5, Theorem (Many heads))", 3, _osc_heads,
+    ),
+}  # fmt: skip
+
+
+def osc_row(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch tokens"]:
+    """The range of each row: D_i = max_j E_ij - min_j E_ij, all that softmax sees of its size.
+
+    Raises ``TypeError`` or ``ValueError`` for an integer dtype, NaN or infinity, or no keys. Source: Chapter 4.
+
+    >>> osc_row(torch.tensor([[1.0, -2.0], [0.5, 0.5]])).tolist()
+    [3.0, 0.0]
+    """
+    require_float("e", e)
+    require_shape("e", e, "(..., tokens, keys), neither axis empty", e.ndim >= 2 and 0 not in e.shape[-2:])
+    return e.amax(-1) - e.amin(-1)
+
+
+def osc(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch"]:
+    """The largest range of a row: D = max_i D_i; errors as in ``osc_row``. Source: Chapter 4.
+
+    >>> osc(torch.tensor([[1.0, -2.0], [0.5, 0.5]])).item()
+    3.0
+    """
+    return osc_row(e).amax(-1)
+
+
+def lam(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch heads"]:
+    """Lambda_h = ||W_QK,h||_1 rho^2 / sqrt(d_qk) of every head; it bounds every |E_ij|.
+
+    Raises ``TypeError`` or ``ValueError`` for a wrong kind of argument or a rho that is NaN, infinite or
+    negative. Source: Chapter 4.
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> lam(SelfAttention(w_q=2 * one, w_k=one, w_v=one, w_o=one), 3.0).tolist()
+    [18.0]
+    """
+    require_instance("attention", attention, SelfAttention)
+    q = weight_norms(attention)[0]
+    return q * size_of("rho", rho).to(q).square()[..., None]
+
+
+def oscillation_of_scores(
+    attention: SelfAttention, x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"] | None = None
+) -> Float[Tensor, "*batch heads"]:
+    """osc(E) of every head, with E = R W_QK R^T / sqrt(d_qk) about ``centre``, by default the mean.
+
+    E, and with it osc(E), depends on the centre; the theorems hold about any. Raises as ``layer_sizes``.
+    Source: Chapter 4.
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    >>> oscillation_of_scores(attention, torch.tensor([[3.0], [1.0]]).double()).tolist()
+    [2.0]
+    """
+    return layer_sizes(attention, x, centre).osc
+
+
+def layer_sizes(
+    attention: SelfAttention, x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"] | None = None
+) -> LayerSizes:
+    """The sizes that the bounds are made of, about ``centre``, by default the mean.
+
+    x: (..., tokens, dim); centre: (..., dim). Every proved bound holds about any centre; the printed ones speak
+    of the best, which ``check_layer`` takes. Raises ``TypeError`` or ``ValueError`` for a wrong kind, dtype or
+    shape, NaN or infinity. Source: Chapter 4.
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
+    >>> round(sizes.lam.item(), 3), sizes.osc.item()
+    (0.5, 0.5)
+    """
+    require_instance("attention", attention, SelfAttention)
+    attention.check_input(x)
+    return sizes_of(attention, residual_about(x, mean_centre(x) if centre is None else centre), 0)
+
+
+def bound(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
+    """The right side of the bound ``name`` of the table ``BOUNDS``.
+
+    A one-head bound of a layer with several heads is that of its worst head, and its hypothesis ``heads``
+    fails. Raises ``ValueError`` for an unknown name, ``TypeError`` unless sizes are ``LayerSizes``. Source:
+    Chapters 4 and 5.
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
+    >>> [round(bound(name, sizes).item(), 3) for name in ("two_tokens", "unconditional", "printed_one_layer")]
+    [0.173, 0.331, 1.414]
+    """
+    entry = bound_named(name)
+    require_instance("sizes", sizes, LayerSizes)
+    return _sized(sizes.rho**entry.power, entry.coefficient(sizes))
+
+
+def contraction(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch"]:
+    """The factor sqrt(S_1 S_inf), for one head G(Lambda) ||W||: the layer contracts where it is below 1.
+
+    Errors as in ``lam``. Source: Chapter 4, Theorem (One layer), and Chapter 5, Theorem (Many heads).
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    >>> [contraction(attention, rho).item() < 1 for rho in (0.5, 2.0)]
+    [True, False]
+    """
+    require_instance("attention", attention, SelfAttention)
+    q, w_1, w_inf = weight_norms(attention)
+    rho = size_of("rho", rho).to(q)
+    sizes = LayerSizes(1, rho, rho.log10(), q, w_1, w_inf, q * rho[..., None])
+    return _sized(rho.square(), _separate(sizes))
+
+
+def bound_named(name: str) -> Bound:
+    if name not in BOUNDS:
+        raise ValueError(f"bound: expected one of {tuple(BOUNDS)}, got {name!r}; choose one of them")
+    return BOUNDS[name]
+
+
+def size_of(name: str, value: Tensor | float) -> Tensor:
+    value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+    require_float(name, value)
+    if (value < 0).any():
+        raise ValueError(f"{name}: expected a size, got {value.min().item()}; it cannot be negative")
+    return value
+
+
+def _product_norms(left: Tensor, right: Tensor) -> Tensor:
+    """Column and row norm of each ``left @ right`` (heads, ...), formed without rows and columns that are zero."""
+    norms = []
+    for a, b in zip(left, right):
+        product = a[a.any(1)] @ b[:, b.any(0)]
+        norms.append([max_col_sum(product), max_row_sum(product)] if product.numel() else [a.new_zeros(())] * 2)
+    return torch.tensor(norms, dtype=left.dtype, device=left.device).T
+
+
+@torch.no_grad()
+def weight_norms(attention: SelfAttention) -> tuple[Tensor, Tensor, Tensor]:
+    """q, ||W||_1 and ||W||_inf of every head."""
+    q = _product_norms(attention.w_q, attention.w_k.mT)[0] / attention.dims.dim_qk**0.5
+    return q, *_product_norms(attention.w_v, attention.w_o)
+
+
+@torch.no_grad()
+def sizes_of(attention: SelfAttention, residual: Tensor, exponent: int) -> LayerSizes:
+    """The sizes for R = 2^exponent residual."""
+    q, w_1, w_inf = (norm.to(residual.dtype) for norm in weight_norms(attention))
+    rows = residual.unsqueeze(-3)
+    w_q, w_k = attention.w_q.to(residual.dtype), attention.w_k.to(residual.dtype)
+    e = (rows @ w_q) @ (rows @ w_k).mT / attention.dims.dim_qk**0.5
+    rho = composite(residual)
+    powers = [torch.tensor(2.0**e if e > -1074 else 0.0).to(residual) for e in (exponent, 2 * exponent)]
+    return LayerSizes(
+        residual.shape[-2], rho * powers[0], scaled_log10(rho, exponent), q, w_1, w_inf, osc(e) * powers[1]
+    )
+
+
+def scaled_log10(mantissa: Tensor, exponent: int) -> Tensor:
+    return mantissa.log10() + exponent * math.log10(2)
