@@ -1,0 +1,54 @@
+"""What every check of an answer needs: reading it in the form that was asked for, and comparing it."""
+
+import math
+from numbers import Real
+
+import torch
+
+F64 = torch.float64
+UNKNOWN = "this is not it. Try the smallest case by hand, or open the solution."
+
+
+class Form(Exception):
+    """The answer has another form than the exercise asks for; the message says which is wanted."""
+
+
+def number(value) -> float:
+    if not isinstance(value, Real | torch.Tensor):
+        raise Form("a number")
+    return float(value)
+
+
+def close(value, truth: float) -> bool:
+    """Equal to three digits, as a reader would write it."""
+    return math.isclose(number(value), truth, rel_tol=2e-3, abs_tol=1e-9)
+
+
+def pair_of(answer, what: str) -> tuple:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise Form(f"a pair {what}")
+    return tuple(answer)
+
+
+def matrix(answer, rows: int | None = None, columns: int | None = None) -> torch.Tensor:
+    try:
+        x = torch.as_tensor(answer, dtype=F64)
+    except (TypeError, ValueError, RuntimeError):
+        raise Form("a matrix, as a list of rows or a tensor") from None
+    if (
+        x.ndim != 2
+        or (rows and len(x) != rows)
+        or (columns and x.shape[1] != columns)
+        or not x.isfinite().all()
+    ):
+        raise Form(f"a finite matrix with {rows or 'some'} rows and {columns or 'some'} columns")
+    return x
+
+
+def call(function, *arguments):
+    if not callable(function):
+        raise Form("a function")
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise Form(f"a function that runs (it raised {type(error).__name__}: {error})") from None

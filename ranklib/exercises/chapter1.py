@@ -1,0 +1,88 @@
+"""Checks for the exercises of Chapter 1."""
+
+import math
+
+import torch
+
+from ranklib.attention import SelfAttention
+from ranklib.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
+from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, pair_of
+from ranklib.measures import composite_residual
+from ranklib.residual import residual_size_exact
+
+
+def three_tokens(answer):
+    name, size = pair_of(answer, "of a name and a number")
+    x = torch.tensor([[0.0], [1.0], [5.0]], dtype=F64)
+    centres = {"mean": mean_centre(x), "median": median_centre(x), "midrange": midrange_centre(x)}
+    sizes = {centre: float(composite_about(x, c)) for centre, c in centres.items()}
+    best = min(sizes, key=sizes.get)
+    if name == best:
+        if close(size, sizes[best]):
+            return None
+        if close(size, sizes[best] ** 2):
+            return "the centre is right; the composite is the root of f times g."
+        return UNKNOWN
+    if name == "mean":
+        return "averaged by reflex: the mean minimises squares; the composite uses absolute values."
+    return UNKNOWN
+
+
+def midpoint(answer):
+    a = torch.tensor([3.0, -1.0, 2.0], dtype=F64)
+    if close(answer, float(residual_size_exact(torch.stack([a, -a])).upper)):
+        return None
+    if close(answer, math.sqrt(2) * float(a.norm())):
+        return "measured with squares: that is the Frobenius norm; nothing is differentiated here."
+    return UNKNOWN
+
+
+def rank_one(answer):
+    x = matrix(answer, columns=3)
+    if torch.linalg.matrix_rank(x) != 1:
+        return "the rank is not one: every row must be a multiple of one and the same row."
+    ratio = float(composite_residual(x))
+    if ratio < 1e-9:
+        return "rank 1 does not mean equal rows: these rows are equal, so the residual is 0."
+    if math.isclose(ratio, 1, rel_tol=1e-9):
+        return None
+    return f"the rank is one, but the relative residual is {ratio:.3f}."
+
+
+def bias(answer):
+    g = torch.Generator().manual_seed(0)
+    layer = SelfAttention.random(dim=5, heads=2, dim_qk=3, dim_v=7, generator=g, biases=True)
+    given = [p.detach() for p in (layer.b_o, layer.w_o, layer.b_v)]
+    got = call(answer, *given)
+    truth = layer.bias.detach()
+    if not isinstance(got, torch.Tensor) or got.numel() != truth.numel():
+        return "concatenated what is summed: the heads' bias rows add up into one row of width dim."
+    if torch.allclose(got.reshape(-1), given[0]):
+        return (
+            "the value biases vanished: P 1 = 1 keeps them, so each reaches the output through its own W_O."
+        )
+    return None if torch.allclose(got.reshape(-1), truth) else UNKNOWN
+
+
+def worst_mean(answer):
+    x = matrix(answer, rows=20)
+    best = residual_size_exact(x, tol=1e-6)
+    if best.upper == 0:
+        return "all rows are equal, so there is nothing to compare."
+    ratio = float(mean_residual(x) / best.upper)
+    if ratio >= 1.89:
+        return None
+    if x.shape[1] == 1:
+        return (
+            f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
+        )
+    return f"the ratio is {ratio:.3f}."
+
+
+CHECKS = {
+    "three-tokens": three_tokens,
+    "midpoint": midpoint,
+    "rank-one": rank_one,
+    "bias": bias,
+    "worst-mean": worst_mean,
+}
