@@ -1,5 +1,6 @@
 """The checks of the exercises: the printed solution is right, and each misconception is named."""
 
+import importlib
 import math
 import re
 from pathlib import Path
@@ -23,64 +24,11 @@ def family(n, k):
     return x
 
 
-RIGHT = {
-    "three-tokens": [("midrange", 4.03), ("midrange", math.sqrt(16.25))],
-    "midpoint": [6, 6.0, torch.tensor(6.0)],
-    "rank-one": [[[1, 2, 3], [-1, -2, -3]], torch.tensor([[0.0, 0.0, 7.0], [0.0, 0.0, -7.0]])],
-    "bias": [
-        lambda b_o, w_o, b_v: b_o + (b_v[:, None] @ w_o).sum(0)[0],
-        lambda b_o, w_o, b_v: b_o + torch.einsum("hv,hvd->d", b_v, w_o),
-    ],
-    "worst-mean": [torch.eye(20).double(), torch.eye(20).tolist()],
-    "drop": [{"v1T", "11T"}, ["11T", "v1T"]],
-    "between": [{3}, 3],
-    "pair": [lambda m, a, w: (m + a * math.tanh(w * a * (m + a)), m + a * math.tanh(w * a * (m - a)))],
-    "half": [(0.5, 0.5, 0.9526)],
-    "axis": [("P1 = 1", 1.878)],
-}
-WRONG = {
-    "three-tokens": [
-        (("mean", math.sqrt(18)), "by reflex"),
-        (("midrange", 16.25), "root"),
-        (("median", 4.47), ""),
-    ],
-    "midpoint": [(math.sqrt(28), "Frobenius"), (3, "")],
-    "rank-one": [
-        ([[1, 2, 3], [1, 2, 3]], "equal rows"),
-        ([[1, 2, 3], [2, 4, 6]], "ratio|residual is"),
-        ([[1, 0, 0], [0, 1, 0]], "multiple"),
-    ],
-    "bias": [
-        (lambda b_o, w_o, b_v: b_o, "value biases"),
-        (lambda b_o, w_o, b_v: torch.cat([b_o, b_o]), "summed"),
-        (lambda b_o, w_o, b_v: 2 * b_o, ""),
-    ],
-    "worst-mean": [
-        (torch.eye(20)[:, :1], "one feature gives 1.34"),
-        (torch.randn(20, 30, generator=torch.Generator().manual_seed(0)), "ratio"),
-        (torch.ones(20, 2), "equal"),
-    ],
-    "drop": [({"1vT", "11T"}, "rows as columns"), ({"diag"}, "")],
-    "between": [({-1, 3}, "negative weights"), ({0, 3, 5}, "limit"), ({5}, "")],
-    "pair": [
-        (lambda m, a, w: tuple(m + a * math.tanh(w * (m + a) * x) for x in (m + a, m - a)), "shares"),
-        (lambda m, a, w: (m + a, m - a), ""),
-    ],
-    "half": [((0.5, 0.5, 0.4988), "linear"), ((1, 1, 0.9526), "")],
-    "axis": [(("shape", 1.0), "sums"), (("P1 = 1", 1.0), "")],
-}
-MALFORMED = {
-    "three-tokens": "mean",
-    "midpoint": "six",
-    "rank-one": "u",
-    "bias": 3,
-    "worst-mean": [[1, 2]],
-    "drop": 3,
-    "between": "3",
-    "pair": 3,
-    "half": 0.5,
-    "axis": 1.878,
-}
+TABLES = [importlib.import_module(p.stem) for p in sorted(Path(__file__).parent.glob("answers_chapter*.py"))]
+RIGHT, WRONG, MALFORMED = (
+    {name: answers for table in TABLES for name, answers in getattr(table, kind).items()}
+    for kind in ("RIGHT", "WRONG", "MALFORMED")
+)
 
 
 def said(capsys, name, answer=None):

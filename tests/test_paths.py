@@ -30,8 +30,8 @@ from ranklib.paths import (
 from ranklib.softmax import causal_mask
 
 BATCH, TOKENS, DIM = 2, 5, 7
-SEEDS = range(4)
-SKIPS = (True, False, 0.5, -1.3)
+SEEDS = range(3)
+SKIPS = (True, False, 0.5)
 
 
 def generator(seed):
@@ -77,22 +77,24 @@ def by_enumeration(network, x, attentions):
     """Every path multiplied out with full matrices: (P^L ... P^1) X (W^1 ... W^L)."""
     heads, depth = network.layers[0].attention.dims.heads, len(network.layers)
     sums = torch.zeros(depth + 1, *x.shape, dtype=x.dtype)
+    pairs = zip(network.layers, attentions, strict=True)
+    layers = [(float(layer.skip), layer.attention.w, p) for layer, p in pairs]
     for path in itertools.product([None, *range(heads)], repeat=depth):
         p_path, w_path = torch.eye(x.shape[-2]).double(), torch.eye(x.shape[-1]).double()
-        for layer, p, head in zip(network.layers, attentions, path, strict=True):
+        for (skip, w, p), head in zip(layers, path, strict=True):
             p_path = p_path if head is None else p[..., head, :, :] @ p_path
-            w_path = float(layer.skip) * w_path if head is None else w_path @ layer.attention.w[head]
+            w_path = skip * w_path if head is None else w_path @ w[head]
         sums[length_of(path)] += p_path @ x @ w_path
     return sums
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
-@pytest.mark.parametrize("skip", SKIPS)
-def test_spectrum_is_the_sum_over_all_paths_of_each_length(heads, depth, skip):
+def test_spectrum_is_the_sum_over_all_paths_of_each_length(heads, depth):
     for seed in SEEDS:
+        skip = SKIPS[(seed + heads + depth) % 3]
         network = plain_network(seed, heads, depth, skip)
-        x = tokens(seed, [(), (BATCH,), (3, BATCH)][seed % 3])
+        x = tokens(seed, [(), (BATCH,), (3, BATCH)][seed])
         mask = causal_mask(TOKENS) if seed % 2 else None
         p = frozen_attention(network, x, mask)
         wanted = by_enumeration(network, x, p)
@@ -103,9 +105,8 @@ def test_spectrum_is_the_sum_over_all_paths_of_each_length(heads, depth, skip):
 
 
 @pytest.mark.parametrize("skip", SKIPS)
-@pytest.mark.parametrize("mask", [None, causal_mask(TOKENS)])
-def test_path_functions_are_the_parts_of_the_forward_pass(skip, mask):
-    for seed in SEEDS:
+def test_path_functions_are_the_parts_of_the_forward_pass(skip):
+    for seed, mask in ((0, None), (1, causal_mask(TOKENS))):
         network, x = plain_network(seed, 2, 3, skip), tokens(seed)
         p = frozen_attention(network, x, mask)
         total = torch.zeros_like(x)
@@ -115,7 +116,7 @@ def test_path_functions_are_the_parts_of_the_forward_pass(skip, mask):
             assert (p_path >= 0).all() and close(p_path.sum(-1), torch.ones(BATCH, TOKENS).double())
             assert mask is None or not p_path[:, ~mask].any()
             assert close(path_output(network, x, p, path), p_path @ x @ w_path)
-            total += path_output(network, x, p, path)
+            total += p_path @ x @ w_path
         assert close(total + bias_row(network), network(x, mask))
         assert bias_row(network).abs().max() > 0.1
 
@@ -256,7 +257,7 @@ def test_spectrum_from_evaluations_at_roots_of_unity():
 
 
 def frozen_maps(network, x, mask):
-    """For each layer the linear maps before, beside and behind its heads, frozen at ``x``, from the formulas."""
+    """For each layer the linear maps before and behind its heads, frozen at ``x``, by the formulas."""
     centre, maps = torch.eye(6).double() - 1 / 6, []
 
     def frozen_norm(norm, y):
@@ -283,23 +284,22 @@ def frozen_maps(network, x, mask):
                 return s * z + ((b(z) @ w[0]) * a) @ w[1]
 
             steps += [mlp_step, behind]
-        maps.append((layer, p, before, steps))
+        maps.append((p, layer.attention.w, before, steps))
     return maps, x
 
 
 @pytest.mark.parametrize("norm", ["none", "pre", "post"])
 @pytest.mark.parametrize("mlp_dim", [None, 11])
 def test_norms_and_relu_by_enumeration_of_the_frozen_network(norm, mlp_dim):
-    for seed, (skip, mlp_skip) in enumerate([(True, True), (0.5, False), (False, 0.7), (-1.3, True)]):
+    for seed, (skip, mlp_skip) in enumerate([(True, 0.7), (False, True), (-1.3, False)]):
         network = normed_network(seed, norm, mlp_dim, skip=skip, mlp_skip=mlp_skip)
         x, mask = tokens(seed, dim=6), causal_mask(TOKENS) if seed % 2 else None
         maps, output = frozen_maps(network, x, mask)
         sums = torch.zeros(4, *x.shape).double()
         for path in itertools.product([None, 0, 1], repeat=3):
             y = x
-            for (layer, p, before, steps), head in zip(maps, path, strict=True):
-                w = layer.attention.w
-                y = layer.skip * y if head is None else p[:, head] @ before(y) @ w[head]
+            for (p, w, before, steps), head in zip(maps, path, strict=True):
+                y = skip * y if head is None else p[:, head] @ before(y) @ w[head]
                 for step in steps:
                     y = step(y)
             sums[length_of(path)] += y
@@ -371,7 +371,7 @@ class Largest(TorchDispatchMode):
 
 @torch.no_grad()
 def test_the_sweep_needs_memory_for_one_token_matrix_a_length():
-    heads, depth, count, dim = 4, 11, 5, 52
+    heads, depth, count, dim = 4, 7, 11, 52
     network = plain_network(0, heads, depth, True, True, (13, 13), dim)
     x = tokens(0, (), count, dim)
     p = frozen_attention(network, x)
@@ -402,7 +402,7 @@ def test_counts(heads, depth):
     assert bare == [path for path in paths if length_of(path) == depth] and len(bare) == heads**depth
 
 
-@pytest.mark.parametrize("heads, depth", [(12, 12), (4, 24), (16, 96), (1, 2000)])
+@pytest.mark.parametrize("heads, depth", [(12, 12), (4, 24), (16, 96), (1, 500)])
 def test_large_counts_are_exact_and_the_shares_are_binomial(heads, depth):
     counts = [count_paths(heads, depth, k) for k in range(depth + 1)]
     assert all(type(count) is int for count in counts) and sum(counts) == (1 + heads) ** depth
@@ -423,7 +423,10 @@ def test_most_paths_are_long():
         assert (shares * torch.arange(depth + 1)).sum() >= depth / 2 - 1e-12
 
 
-@pytest.mark.parametrize("heads, depth, length", [(2, 3, None), (1, 4, None), (3, 3, 2), (2, 4, 1), (2, 3, 0)])
+SAMPLED = [(2, 3, None), (1, 4, None), (3, 3, 2), (2, 4, 1), (2, 3, 0)]
+
+
+@pytest.mark.parametrize("heads, depth, length", SAMPLED)
 def test_sampling_is_uniform(heads, depth, length):
     draws = 30_000
     paths = sample_paths(heads, depth, draws, generator(5), length)
@@ -488,7 +491,7 @@ BAD = [
     (lambda: length_spectrum(NETWORK, X, ~causal_mask(TOKENS)), ValueError, "mask: expected at least one"),
     (lambda: length_spectrum(NETWORK, X, causal_mask(TOKENS), P), ValueError, "mask: expected None with att"),
     (lambda: length_spectrum(NORMED, X6, attentions=P), ValueError, "network: expected layers of attention"),
-    (lambda: length_spectrum(NETWORK, X, attentions=P[:2]), ValueError, "expected a list of 3 tensors.*got 2"),
+    (lambda: length_spectrum(NETWORK, X, attentions=P[:2]), ValueError, "expected a list of 3 ten.*got 2"),
     (lambda: length_spectrum(NETWORK, X, attentions=P[0]), ValueError, "attentions: expected a list of 3"),
     (lambda: length_spectrum(NETWORK, X[0], attentions=P), ValueError, r"attentions: expected .*\(2, 5, 5\)"),
     (lambda: length_spectrum(NETWORK, X[:, :3], attentions=P), ValueError, r"expected .*\(2, 2, 3, 3\)"),
@@ -501,12 +504,12 @@ BAD = [
     (lambda: bias_row(NORMED), ValueError, "no MLP and norm='pre'; use network.switched"),
     (lambda: bias_row(GELU), ValueError, "an MLP and norm='none'; use network.switched"),
     (lambda: path_matrices(NORMED, P, PATH), ValueError, "network: expected layers of attention and skip"),
-    (lambda: path_matrices(NETWORK, P, (0, None, 2)), ValueError, r"path: .*head below \[2, 2, 2\], got .*2\)"),
+    (lambda: path_matrices(NETWORK, P, (0, None, 2)), ValueError, r"path: .*below \[2, 2, 2\], got .*2\)"),
     (lambda: path_matrices(NETWORK, P, (0, None)), ValueError, "path: expected a tuple of 3 entries"),
     (lambda: path_matrices(NETWORK, P, (0, -1, 1)), ValueError, "path: expected a tuple of 3 entries"),
     (lambda: path_matrices(NETWORK, P, (0, True, 1)), ValueError, "path: expected a tuple of 3 entries"),
     (lambda: path_matrices(NETWORK, P, [0, None, 1]), ValueError, "path: expected a tuple of 3 entries"),
-    (lambda: path_matrices(NETWORK, [p[:, :1] for p in P], PATH), ValueError, r"attentions: expected .*2, 5, 5"),
+    (lambda: path_matrices(NETWORK, [p[:, :1] for p in P], PATH), ValueError, r"= \(2, 2, 5, 5\), got sh"),
     (lambda: path_matrices(NETWORK, [*P[:2], P[2][0]], PATH), ValueError, r"expected .*\(2, 2, 5, 5\), got"),
     (lambda: path_matrices(NETWORK, [p.float() for p in P], PATH), TypeError, "attentions: expected torch.f"),
     (lambda: path_matrices(NETWORK, [*P[:2], P[2] / 0], PATH), ValueError, "attentions: expected finite"),

@@ -1,7 +1,7 @@
 """Checks of the readers' answers: a wrong one is told which misconception it looks like, where one is known.
 
-Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It computes the
-truth; none is stored. One file a chapter; each has its table ``CHECKS``.
+Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It computes
+the truth; none is stored. One file a chapter; each has its table ``CHECKS``.
 """
 
 from collections.abc import Callable
