@@ -39,6 +39,17 @@ from ranklib.measures import (
     stable_rank,
 )
 from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.path_sums import length_spectrum
+from ranklib.paths import (
+    bias_row,
+    count_paths,
+    enumerate_paths,
+    frozen_attention,
+    length_distribution,
+    path_matrices,
+    path_output,
+    sample_paths,
+)
 from ranklib.propagation import ResidualState, propagate, trajectory
 from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.sliders import explore

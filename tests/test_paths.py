@@ -344,6 +344,8 @@ def test_the_sum_has_the_gradient_of_the_forward_pass_unless_the_attention_is_de
     detached = [p.detach() for p in frozen_attention(network, x)]
     along = gradients(length_spectrum(network, x, attentions=detached).sum(0))
     assert all(close(a, b, 1e-10) for a, b in zip(through, wanted, strict=True))
+    attached = length_spectrum(network, x, attentions=frozen_attention(network, x)).sum(0) + bias_row(network)
+    assert all(close(a, b, 1e-10) for a, b in zip(gradients(attached), wanted, strict=True))
     assert not close(along[0], wanted[0], 1e-3)
     assert along[1 + [name for name, _ in network.named_parameters()].index("layers.1.attention.w_q")] is None
 

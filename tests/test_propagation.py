@@ -39,7 +39,7 @@ def exact_tokens(state):
     return residual + mp.ones(residual.rows, 1) * exact(state.common).T
 
 
-def layer_by_definition(x, attention, skip=0):
+def layer_by_definition(x, attention, skip=0, mask=None):
     """skip X + sum_h softmax((XW_Q + 1b_Q^T)(XW_K + 1b_K^T)^T / sqrt(d_qk)) (XW_V + 1b_V^T) W_O + 1b_O^T."""
     ones = mp.ones(x.rows, 1)
     biases = {name: getattr(attention, name) for name in ("b_q", "b_k", "b_v")}
@@ -55,6 +55,9 @@ def layer_by_definition(x, attention, skip=0):
     for head in range(attention.dims.heads):
         s = project("q", head) * project("k", head).T / mp.sqrt(attention.dims.dim_qk)
         p = s.apply(mp.exp)
+        if mask is not None:
+            allowed = mask.expand(attention.dims.heads, x.rows, x.rows)[head].tolist()
+            p = mp.matrix([[p[i, j] * allowed[i][j] for j in range(x.rows)] for i in range(x.rows)])
         for i in range(p.rows):
             total = mp.fsum(p[i, :])
             for j in range(p.cols):

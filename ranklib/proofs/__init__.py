@@ -13,10 +13,11 @@ composite_triangle
 
 from collections.abc import Iterable
 
-from . import centres, residual, scores, softmax
+from . import breaks, centres, many_heads, one_head, paths, residual, scores, softmax, tilts
 from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
 
-DERIVATIONS = {**residual.DERIVATIONS, **centres.DERIVATIONS, **scores.DERIVATIONS, **softmax.DERIVATIONS}
+CHAPTERS = (residual, centres, scores, softmax, paths, tilts, one_head, many_heads, breaks)
+DERIVATIONS = {name: build for chapter in CHAPTERS for name, build in chapter.DERIVATIONS.items()}
 
 
 def derivation(name: str) -> Derivation:

@@ -79,8 +79,10 @@ def differs(lhs: Any, rhs: Any, at: Any) -> Verdict:
 
 def _nonnegative(expr: sp.Expr, strict: bool) -> bool:
     """The sign of some form of the expression is plain to sympy, or follows by cases."""
-    candidates = (expr, sp.factor(expr), reduced(expr))
-    return any(_has_sign(candidate, strict) for candidate in candidates) or _by_cases(sp.expand(expr), strict)
+    if expr.is_negative:
+        return False
+    forms = (sp.sympify, sp.factor, reduced)
+    return any(_has_sign(form(expr), strict) for form in forms) or _by_cases(sp.expand(expr), strict)
 
 
 def _grows(expr: sp.Expr, symbol: sp.Symbol, depth: int) -> bool:

@@ -1,0 +1,268 @@
+"""Differences from one row through LayerNorm, linear maps, ReLU and GELU, and numbers with an exponent apart.
+
+Tokens are carried as 1 row^T + 2^exponent mantissa. For each kind of module there is a formula for
+f(a + t) - f(a), with a the row and t = 2^exponent mantissa, that subtracts no two nearly equal numbers:
+the difference is accurate when t is far below the rounding of a, also where t itself underflows.
+
+**ReLU.** max(t, -a) for a >= 0, max(a + t, 0) for a < 0, compared in units of 2^exponent.
+**GELU.** g(a + t) - g(a) = t * integral_0^1 g'(a + s t) ds, by Gauss-Legendre quadrature with 8 nodes where
+|t| max(1, |a|) <= 1/2 (its error is below 1e-17 there). Beyond, g(z) = relu(z) - h(z) with
+h(z) = |z| Phi(-|z|) <= 0.17: the first part by the rule above, the second by subtraction.
+**LayerNorm.** With u and v the parts of a and of the mantissa that are centred over features, and
+s_i^2 = mean((u + 2^e v_i)^2) + eps, s_0 the same without v: the difference is gain * 2^e times
+v_i / s_i - u d_i / (s_0 s_i (s_0 + s_i)), d_i = mean(2 u v_i + 2^e v_i^2).
+
+**What is not resolved.** The row itself is known to 1e-16 only. Where a ReLU's a is nearer to 0 than that and
+t smaller still, the rounding of a decides the branch. LayerNorm removes the part of v along u: if nothing
+else is in v, what it leaves is rounding.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ranklib._checks import require_float
+
+Scaled = tuple[Tensor, int]  # (mantissa, exponent), the matrix mantissa * 2^exponent
+Split = tuple[Tensor, Tensor, int]  # (row, mantissa, exponent), the tokens 1 row^T + 2^exponent mantissa
+
+NODES = 8
+LARGEST_EXPONENT = 300
+LARGEST_SCORE = 1e12
+LEAST_LOG = -1e15  # stands for the log of weight 0
+
+
+def through(
+    module: nn.Module, row: Float[Tensor, " dim"], mantissa: Float[Tensor, "tokens dim"], exponent: int
+) -> tuple[Float[Tensor, " out"], Float[Tensor, "tokens out"], int]:
+    """The tokens 1 row^T + 2^exponent mantissa after ``module``, in the same form and without cancellation.
+
+    f(1 a^T + T) = 1 f(a)^T + (f(1 a^T + T) - 1 f(a)^T), the bracket by the rules at the head of this file,
+    all in float64. Modules: Linear, ReLU, GELU (both), LayerNorm over the last axis, Identity, Dropout in
+    eval mode, and Sequential of these. Raises ``TypeError`` for any other, ``ValueError`` for NaN or infinity, a residual above 2^300, or a token that LayerNorm with eps = 0 would divide by zero. Source: Chapter 8
+    (MLP) and Chapter 9 (LayerNorm).
+
+    >>> row, residual = torch.tensor([1.0, -1.0]).double(), torch.tensor([[0.5, 0.5], [-0.5, -0.5]]).double()
+    >>> row, residual, exponent = through(nn.ReLU(), row, residual, -2000)
+    >>> row.tolist(), residual.tolist(), exponent
+    ([1.0, 0.0], [[0.5, 0.0], [-0.5, 0.0]], -2000)
+    """
+    require_float("row", row)
+    require_float("mantissa", mantissa)
+    mantissa, exponent = normalised((mantissa.double(), exponent))
+    if exponent > LARGEST_EXPONENT:
+        raise ValueError(
+            f"exponent: expected a residual up to 2^{LARGEST_EXPONENT}, got 2^{exponent}; "
+            "scale the tokens down"
+        )
+    rule = RULES.get(type(module))
+    if rule is None:
+        kinds = ", ".join(kind.__name__ for kind in RULES)
+        raise TypeError(
+            f"module: expected one of {kinds}, got {type(module).__name__}; build the layer from these"
+        )
+    with torch.no_grad():
+        row, mantissa, exponent = rule(module, row.double(), mantissa, exponent)
+        return row, *normalised((mantissa, exponent))
+
+
+def _sequential(module: nn.Sequential, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    for part in module:
+        row, mantissa, exponent = through(part, row, mantissa, exponent)
+    return row, mantissa, exponent
+
+
+def _identity(module: nn.Module, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    if isinstance(module, nn.Dropout) and module.training and module.p > 0:
+        raise ValueError(f"module: expected no dropout, got {module}; call eval()")
+    return row, mantissa, exponent
+
+
+def _linear(module: nn.Linear, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    weight = module.weight.double()
+    new = row @ weight.T
+    return new if module.bias is None else new + module.bias.double(), mantissa @ weight.T, exponent
+
+
+def _relu(module: nn.ReLU, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    return row.relu(), relu_difference(times_power(row, -exponent), mantissa), exponent
+
+
+def relu_difference(a: Tensor, t: Tensor) -> Tensor:
+    """relu(a + t) - relu(a); a may be infinite."""
+    return torch.where(a >= 0, torch.maximum(t, -a), (a + t).relu())
+
+
+def _gelu(module: nn.GELU, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    cdf, cdf_slope = CDFS[module.approximate]
+    step = times_power(mantissa, exponent)
+    nodes, weights = _gauss_legendre(NODES)
+    mean_slope = torch.zeros_like(step)
+    for node, weight in zip(nodes, weights):
+        z = row + node * step
+        mean_slope = mean_slope + weight * (cdf(z) + z * cdf_slope(z))
+
+    def h(z: Tensor) -> Tensor:
+        return z.abs() * cdf(-z.abs())
+
+    far = relu_difference(row, step) - (h(row + step) - h(row))
+    near = step.abs() * row.abs().clamp(min=1) <= 0.5
+    difference = torch.where(near, mantissa * mean_slope, times_power(far, -exponent))
+    return row * cdf(row), difference, exponent
+
+
+def _layer_norm(module: nn.LayerNorm, row: Tensor, mantissa: Tensor, exponent: int) -> Split:
+    if tuple(module.normalized_shape) != tuple(row.shape):
+        raise ValueError(
+            f"module: expected LayerNorm over the last axis, ({len(row)},), got "
+            f"{tuple(module.normalized_shape)}; build it with nn.LayerNorm({len(row)})"
+        )
+    u, v = row - row.mean(), mantissa - mantissa.mean(-1, keepdim=True)
+    root = (u.square().mean() + module.eps).sqrt()
+    step = times_power(v, exponent)
+    roots = ((u + step).square().mean(-1, keepdim=True) + module.eps).sqrt()
+    if not (roots > 0).all():
+        raise ValueError(
+            f"module: expected eps > 0 or tokens that vary over features, got eps={module.eps} and "
+            f"{int((roots == 0).sum())} constant tokens; use eps=1e-5"
+        )
+    gap = (2 * u * v + step * v).mean(-1, keepdim=True)
+    unit = u / root if root > 0 else u  # root = 0 only where u = 0: any row may serve as the base
+    gain = 1.0 if module.weight is None else module.weight.double()
+    bias = 0.0 if module.bias is None else module.bias.double()
+    return gain * unit + bias, gain * (v - unit * gap / (root + roots)) / roots, exponent
+
+
+def _normal_cdf(z: Tensor) -> Tensor:
+    return torch.special.erfc(-z / 2**0.5) / 2
+
+
+def _normal_density(z: Tensor) -> Tensor:
+    return (-z.square() / 2).exp() / (2 * math.pi) ** 0.5
+
+
+# Of torch's GELU(approximate="tanh"): (1 + tanh(y)) / 2 = sigmoid(2 y), y = sqrt(2 / pi) (z + 0.044715 z^3).
+def _tanh_argument(z: Tensor) -> Tensor:
+    return (8 / math.pi) ** 0.5 * (z + 0.044715 * z**3)
+
+
+def _tanh_cdf(z: Tensor) -> Tensor:
+    return _tanh_argument(z).sigmoid()
+
+
+def _tanh_cdf_slope(z: Tensor) -> Tensor:
+    y = _tanh_argument(z)
+    return y.sigmoid() * (-y).sigmoid() * (8 / math.pi) ** 0.5 * (1 + 3 * 0.044715 * z.square())
+
+
+def _gauss_legendre(count: int) -> tuple[list[float], list[float]]:
+    """Nodes and weights on [0, 1], from the eigenvalues of the Jacobi matrix (Golub and Welsch)."""
+    k = torch.arange(1, count, dtype=torch.float64)
+    off = k / (4 * k * k - 1).sqrt()
+    nodes, vectors = torch.linalg.eigh(off.diag(1) + off.diag(-1))
+    return ((1 + nodes) / 2).tolist(), vectors[0].square().tolist()
+
+
+CDFS = {"none": (_normal_cdf, _normal_density), "tanh": (_tanh_cdf, _tanh_cdf_slope)}
+RULES = {
+    nn.Linear: _linear,
+    nn.ReLU: _relu,
+    nn.GELU: _gelu,
+    nn.LayerNorm: _layer_norm,
+    nn.Identity: _identity,
+    nn.Dropout: _identity,
+    nn.Sequential: _sequential,
+}
+
+
+def softmax_base(key_score: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """log B and log(exp(r_j) / sum over allowed k of exp(r_k)): equal where allowed, the latter for all j."""
+    scores = key_score[:, None]
+    if mask is None:
+        log_base = scores.log_softmax(-1)
+        return log_base, log_base
+    allowed = scores.masked_fill(~mask, -torch.inf)
+    return allowed.log_softmax(-1), scores - allowed.logsumexp(-1, keepdim=True)
+
+
+def base_difference(log_ratio: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """(D, log w) with B_ij - B_0j = w_j D_ij up to what averages R - 1 c^T to zero; see Masks above."""
+    differs = mask ^ mask[:, :1]
+    lost = log_ratio.masked_fill(mask | ~differs, -torch.inf).amax(-1, keepdim=True)
+    used = torch.where(lost <= 0, differs, mask)
+    log_size = log_ratio.masked_fill(~used, -torch.inf)
+    log_weights = log_size.amax(1).clamp(min=LEAST_LOG)
+    sign = torch.where(mask, 1.0, -1.0).double()
+    return sign * (log_size - log_weights[:, None]).exp(), log_weights
+
+
+def mild_difference(scores: Tensor, e: int, log_base: Tensor) -> tuple[Tensor, Tensor, int]:
+    """(D, log w, k) with P_ij - B_ij = 2^k w_j D_ij, P = softmax(2^e scores + log B), |2^e scores| <= 1/2."""
+    scores_now, base = times_power(scores, e), log_base.exp()
+    if float(scores_now.abs().max()) < 2.0**-60:  # expm1(E) = E, and 1 + S = 1
+        difference = scores - (scores * base).sum(-1, keepdim=True)
+    else:
+        excess = scores * torch.where(scores_now == 0, 1.0, scores_now.expm1() / scores_now)
+        total = (excess * base).sum(-1, keepdim=True)
+        difference = (excess - total) / (1 + times_power(total, e))
+    if log_base.shape[1] == 1:
+        return difference, log_base[:, 0], e
+    log_weights = log_base.amax(1).clamp(min=LEAST_LOG)
+    return difference * (log_base - log_weights[:, None]).exp(), log_weights, e
+
+
+def large_difference(scores: Tensor, e: int, log_base: Tensor) -> tuple[Tensor, Tensor, int]:
+    """The same for scores of any size, in log-space."""
+    scores_now = moderate(times_power(scores, e))
+    log_sum = (scores_now + log_base).logsumexp(-1, keepdim=True)
+    small = scores_now.abs().amax(-1, keepdim=True) <= 0.5
+    total = (torch.where(small, scores_now, 0.0).expm1() * log_base.exp()).sum(-1, keepdim=True)
+    gain = scores_now - torch.where(small, total.log1p(), log_sum)
+    log_joint = gain + log_base
+    log_weights = torch.maximum(log_joint.amax(1), log_base.amax(1)).clamp(min=LEAST_LOG)
+    base = (log_base - log_weights[:, None]).exp()
+    near = base * gain.clamp(-0.5, 0.5).expm1()
+    far = (log_joint - log_weights[:, None]).exp() - base
+    return torch.where(gain.abs() <= 0.5, near, far), log_weights, 0
+
+
+def moderate(scores: Tensor) -> Tensor:
+    if not float(scores.abs().max()) <= LARGEST_SCORE:
+        raise ValueError(
+            f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, and softmax would turn "
+            "their rounding errors into an arbitrary result; scale the weights or the tokens down"
+        )
+    return scores
+
+
+def sum_scaled(terms: list[Scaled]) -> Scaled:
+    """The sum of scaled matrices, over the largest exponent."""
+    if len(terms) == 1:
+        return terms[0]
+    terms = [normalised(term) for term in terms if term[0].any()] or terms[:1]
+    top = max(exponent for _, exponent in terms)
+    return sum(times_power(mantissa, exponent - top) for mantissa, exponent in terms), top
+
+
+def normalised(scaled: Scaled) -> Scaled:
+    """The same matrix with its largest entry in [1/2, 1); exponent 0 for zero."""
+    mantissa, exponent = scaled
+    largest = float(mantissa.abs().max())
+    if not largest:
+        return mantissa, 0
+    shift = math.frexp(largest)[1]
+    return times_power(mantissa, -shift), exponent + shift
+
+
+def times_power(value: Tensor, exponent: int | Tensor) -> Tensor:
+    """value * 2^exponent in two steps, as 2^exponent alone may leave the range."""
+    if isinstance(exponent, int):
+        if abs(exponent) <= 1000:
+            return value * 2.0**exponent if exponent else value
+        exponent = max(-2000, min(2000, exponent))
+        return value * 2.0 ** (exponent // 2) * 2.0 ** (exponent - exponent // 2)
+    exponent = exponent.clamp(-2000, 2000)
+    half = (exponent / 2).floor()
+    return value * torch.exp2(half) * torch.exp2(exponent - half)
