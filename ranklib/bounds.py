@@ -275,23 +275,6 @@ def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
     return _sized(sizes.rho**entry.power, entry.coefficient(sizes))
 
 
-def contraction(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch"]:
-    """The factor sqrt(S_1 S_inf), for one head G(Lambda) ||W||: the layer contracts where it is below 1.
-
-    Errors as in ``lam``. Source: Chapter 4, Theorem (One layer), and Chapter 5, Theorem (Many heads).
-
-    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
-    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
-    >>> [contraction(attention, rho).item() < 1 for rho in (0.5, 2.0)]
-    [True, False]
-    """
-    require_instance("attention", attention, SelfAttention)
-    q, w_1, w_inf = weight_norms(attention)
-    rho = size_of("rho", rho).to(q)
-    sizes = LayerSizes(1, rho, rho.log10(), q, w_1, w_inf, q * rho[..., None])
-    return _sized(rho.square(), _separate(sizes))
-
-
 def bound_named(name: str) -> Bound:
     if name not in BOUNDS:
         raise ValueError(f"bound: expected one of {tuple(BOUNDS)}, got {name!r}; choose one of them")

@@ -1,4 +1,4 @@
-"""Bounds through L layers: the printed exponent 3^L with the printed constant and with a proved one."""
+"""Bounds through L layers, the printed one and the proved one, and when a layer or a network contracts."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from torch import Tensor
 from ranklib._checks import require_instance, require_int
 from ranklib.attention import SelfAttention
 from ranklib.bound_constants import f_slope, g_slope
-from ranklib.bounds import Hypothesis, lam, size_of, weight_norms
+from ranklib.bounds import Hypothesis, LayerSizes, bound_value, lam, size_of, weight_norms
 from ranklib.layers import Network
 
 
@@ -85,6 +85,23 @@ def converges(c: float, rho: float) -> Hypothesis:
     """
     value = (size_of("c", c) * size_of("rho", rho).square()).item()
     return Hypothesis(value, 1.0, value < 1)
+
+
+def contraction(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch"]:
+    """The factor sqrt(S_1 S_inf), for one head G(Lambda) ||W||: the layer contracts where it is below 1.
+
+    Errors as in ``lam``. Source: Chapter 4, Theorem (One layer), and Chapter 5, Theorem (Many heads).
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    >>> [contraction(attention, rho).item() < 1 for rho in (0.5, 2.0)]
+    [True, False]
+    """
+    require_instance("attention", attention, SelfAttention)
+    q, w_1, w_inf = weight_norms(attention)
+    rho = size_of("rho", rho).to(q)
+    sizes = LayerSizes(1, rho, rho.log10(), q, w_1, w_inf, q * rho[..., None])
+    return bound_value("separate_many_heads", sizes) / torch.where(rho > 0, rho, 1)
 
 
 class DepthBound(NamedTuple):

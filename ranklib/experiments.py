@@ -86,7 +86,7 @@ EXPERIMENTS = {
                 "quick": {"tokens": 16, "dim": 48, "heads": 4, "depth": 6},
                 "paper": {"tokens": 128, "dim": 768, "heads": 12, "depth": 12},
             },
-            seeds={"quick": range(3), "paper": range(8)},
+            seeds={"quick": range(3), "paper": range(4)},
             minutes=3,
         ),
     ]

@@ -25,6 +25,7 @@ BOXES = {  # bold head -> class of the admonition
     "What the printed proof misses": "printed-misses",
     "Readers ask": "question",
     "Check": "check",
+    "Careful": "careful",
     "How the library is sure": "sure",
 }
 HEAD = re.compile(

@@ -27,7 +27,6 @@ from ranklib.bounds import (
     BOUNDS,
     Hypothesis,
     bound_value,
-    contraction,
     lam,
     layer_sizes,
     osc,
@@ -35,7 +34,7 @@ from ranklib.bounds import (
     oscillation_of_scores,
 )
 from ranklib.counterexamples import four_tokens, two_heads
-from ranklib.depth_bounds import beta, converges, printed_depth, proved_depth
+from ranklib.depth_bounds import beta, contraction, converges, printed_depth, proved_depth
 from ranklib.layers import Layer, Network
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
@@ -543,7 +542,7 @@ def test_wrong_kinds_are_refused_without_the_shape_checker():
         lambda: bounds.lam(None, 1.0),
         lambda: bounds.layer_sizes(None, x),
         lambda: bounds.bound_value("unconditional", None),
-        lambda: bounds.contraction(None, 1.0),
+        lambda: depth.contraction(None, 1.0),
         lambda: bounds.osc(torch.ones(3, 3, dtype=torch.int64)),
         lambda: checks.check_layer(None, x),
         lambda: checks.check_network(None, x),

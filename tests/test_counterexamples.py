@@ -11,6 +11,13 @@ from ranklib.bound_checks import check_layer, measure_layer
 from ranklib.bound_constants import const_osc, g_lambda
 from ranklib.bounds import layer_sizes
 from ranklib.counterexamples import (
+    diagonal_step,
+    four_tokens,
+    oscillation_family,
+    signed_step,
+    two_heads,
+)
+from ranklib.movers import (
     Movers,
     best_movers,
     best_ratios,
@@ -18,12 +25,7 @@ from ranklib.counterexamples import (
     clean_family_bound,
     clean_family_matrix,
     clean_movers,
-    diagonal_step,
-    four_tokens,
-    oscillation_family,
     pocket_family,
-    signed_step,
-    two_heads,
 )
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.residual import residual_size_exact
@@ -187,7 +189,7 @@ def test_best_movers_refute_the_printed_claim_before_the_clean_family_does():
 
 
 def test_bad_input_says_what_was_expected():
-    plain = import_plain("ranklib.counterexamples")
+    plain, movers = import_plain("ranklib.counterexamples"), import_plain("ranklib.movers")
     for kind, call in (
         (ValueError, lambda: plain.two_heads(0)),
         (TypeError, lambda: plain.two_heads(3.0)),
@@ -195,15 +197,15 @@ def test_bad_input_says_what_was_expected():
         (ValueError, lambda: plain.four_tokens(0.0)),
         (ValueError, lambda: plain.four_tokens(1.0, beta=-1.0)),
         (ValueError, lambda: plain.four_tokens(1.0, tokens=1)),
-        (ValueError, lambda: plain.clean_movers(1)),
-        (ValueError, lambda: plain.clean_movers(5, eta=-1e-9)),
-        (ValueError, lambda: plain.clean_movers(5, eta=math.nan)),
-        (ValueError, lambda: plain.clean_family(5, eta=0)),
+        (ValueError, lambda: movers.clean_movers(1)),
+        (ValueError, lambda: movers.clean_movers(5, eta=-1e-9)),
+        (ValueError, lambda: movers.clean_movers(5, eta=math.nan)),
+        (ValueError, lambda: movers.clean_family(5, eta=0)),
         (ValueError, lambda: plain.oscillation_family(-1.0)),
         (ValueError, lambda: plain.diagonal_step(0.0, 3)),
         (TypeError, lambda: plain.diagonal_step(1.0, 3.5)),
         (ValueError, lambda: plain.signed_step(math.inf)),
-        (ValueError, lambda: plain.best_movers(7)),
-        (ValueError, lambda: plain.best_ratios((1,))),
+        (ValueError, lambda: movers.best_movers(7)),
+        (ValueError, lambda: movers.best_ratios((1,))),
     ):
         raises_its_own_message(kind, call)
