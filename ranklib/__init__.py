@@ -50,7 +50,7 @@ from ranklib.paths import (
     path_output,
     sample_paths,
 )
-from ranklib.propagation import ResidualState, propagate, trajectory
+from ranklib.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.sliders import explore
 from ranklib.softmax import (

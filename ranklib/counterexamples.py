@@ -1,4 +1,4 @@
-"""The explicit instances behind what is sharp and what is false; the family with many tokens is ``Movers``."""
+"""The explicit instances behind what is sharp and what is false; the one with many tokens is ``Movers``."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Differences from one row through LayerNorm, linear maps, ReLU and GELU, and numbers with an exponent apart.
+"""Differences from one row through softmax, LayerNorm, linear maps, ReLU and GELU, with the exponent apart.
 
 Tokens are carried as 1 row^T + 2^exponent mantissa. For each kind of module there is a formula for
 f(a + t) - f(a), with a the row and t = 2^exponent mantissa, that subtracts no two nearly equal numbers:
@@ -41,8 +41,9 @@ def through(
 
     f(1 a^T + T) = 1 f(a)^T + (f(1 a^T + T) - 1 f(a)^T), the bracket by the rules at the head of this file,
     all in float64. Modules: Linear, ReLU, GELU (both), LayerNorm over the last axis, Identity, Dropout in
-    eval mode, and Sequential of these. Raises ``TypeError`` for any other, ``ValueError`` for NaN or infinity, a residual above 2^300, or a token that LayerNorm with eps = 0 would divide by zero. Source: Chapter 8
-    (MLP) and Chapter 9 (LayerNorm).
+    eval mode, and Sequential of these. Raises ``TypeError`` for any other, ``ValueError`` for NaN or
+    infinity, a residual above 2^300, or a token that LayerNorm with eps = 0 would divide by zero. Source:
+    Chapter 8 (MLP) and Chapter 9 (LayerNorm).
 
     >>> row, residual = torch.tensor([1.0, -1.0]).double(), torch.tensor([[0.5, 0.5], [-0.5, -0.5]]).double()
     >>> row, residual, exponent = through(nn.ReLU(), row, residual, -2000)

@@ -63,7 +63,7 @@ from ranklib.difference import (
     times_power,
 )
 from ranklib.layers import Layer, Network
-from ranklib.softmax import _require_mask
+from ranklib.softmax import require_mask
 
 LEAST_PLAIN_LOG = -100.0  # lighter weights get an exponent of their own
 
@@ -164,7 +164,7 @@ def propagate(
     if not -math.inf < skip < math.inf:
         raise ValueError(f"skip: expected a finite number, got {skip}; use True or False")
     if mask is not None:
-        _require_mask(mask, state.mantissa.new_empty(()).expand(dims.heads, tokens, tokens))
+        require_mask(mask, state.mantissa.new_empty(()).expand(dims.heads, tokens, tokens))
         mask = mask.expand(dims.heads, tokens, tokens)
     w_q, w_k, w_v, w_o = (getattr(attention, "w_" + name).double() for name in "qkvo")
     root, r, e = dims.dim_qk**0.5, state.mantissa, state.exponent

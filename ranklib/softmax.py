@@ -152,7 +152,7 @@ def attention_matrix(
     require_shape("scores", scores, "(..., tokens, keys) with at least one key", ok)
     if mask is None:
         return scores.softmax(-1)
-    _require_mask(mask, scores)
+    require_mask(mask, scores)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
 
@@ -195,7 +195,7 @@ def _require_projections(x: Tensor, weights: dict[str, Tensor], biases: dict[str
         require_shape(name, given[name], f"(..., {width[0]})", given[name].shape[-1:] == width)
 
 
-def _require_mask(mask: Tensor, scores: Tensor) -> None:
+def require_mask(mask: Tensor, scores: Tensor) -> None:
     require_instance("mask", mask, Tensor)
     if mask.dtype != torch.bool:
         raise TypeError(f"mask: expected dtype bool, True = may attend, got {mask.dtype}; use mask.bool()")

@@ -96,7 +96,7 @@ def logit_spread(state, attention):
 
 
 # Residuals from 1 to 1e-1500; near -511 the square of 2^e leaves float64, below the first order is exact.
-SEEDS = {0: 8, -1: 8, -2: 8, -7: 5, -25: 5, -170: 3, -505: 2, -513: 2, -537: 1, -1100: 1, -4983: 1}
+SEEDS = {0: 4, -1: 4, -2: 4, -7: 2, -25: 2, -170: 2, -505: 1, -513: 1, -537: 1, -4983: 1}
 
 
 @pytest.mark.parametrize("exponent", SEEDS)
@@ -107,7 +107,7 @@ def test_one_layer_is_exact_to_rounding_at_every_size(exponent, heads, biases):
         assert max(errors) < 4e-15, (seed, errors)
 
 
-@pytest.mark.parametrize("exponent", [0, -1, -7, -25, -170, -537])
+@pytest.mark.parametrize("exponent", [0, -7, -170, -537])
 @pytest.mark.parametrize("skip", [True, 0.5, -1.0, 1e-3])
 def test_one_layer_with_a_skip_of_any_strength(exponent, skip):
     for seed in range(2):
@@ -168,7 +168,7 @@ def test_rows_with_small_and_large_scores_together():
 
 @pytest.mark.parametrize(
     "heads, biases, exponent, seed",
-    [(1, False, 2, 2), (1, False, 2, 3), (HEADS, True, 1, 0), (HEADS, True, 1, 1)],
+    [(1, False, 2, 2), (1, False, 2, 3), (HEADS, True, 1, 0)],
 )
 def test_eight_layers(heads, biases, exponent, seed):
     layers = [random_attention(10 * seed + i, heads, biases) for i in range(8)]

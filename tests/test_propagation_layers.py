@@ -109,7 +109,9 @@ def random_layer(seed, **options):
 @pytest.mark.parametrize("exponent", [0, -2, -25, -537, -4983])
 def test_one_masked_layer_is_exact_to_rounding_at_every_size(name, exponent):
     mask = MASKS[name]
-    for seed in range(4 if exponent > -100 else 1):
+    if name in CUBIC:
+        exponent //= 3
+    for seed in range(2 if exponent > -100 else 1):
         state, attention = random_state(seed, exponent), random_attention(seed)
         with mp.workdps(60 + int(0.302 * (3 if name in CUBIC else 1) * abs(exponent))):
             wanted = layer_by_definition(exact_tokens(state), attention, mask=mask)
@@ -124,37 +126,45 @@ def test_one_masked_layer_is_exact_to_rounding_at_every_size(name, exponent):
 @pytest.mark.parametrize("offset, limit", [(30.0, 1e-13), (300.0, 1e-12)])
 def test_masks_on_a_base_that_is_nearly_one_hot(name, offset, limit):
     """Rows whose masks differ in light keys only differ by as little, and some masks drop the heavy key."""
-    for seed in range(3):
+    for seed in range(2):
         state = random_state(seed, -25, offset * 2.0**25)
         attention = random_attention(seed, heads=HEADS, biases=False)
-        with mp.workdps(400):
+        with mp.workdps(int(60 + 3 * offset)):
             wanted = layer_by_definition(exact_tokens(state), attention, mask=MASKS[name])
             assert residual_error(propagate(state, attention, mask=MASKS[name]), wanted) < limit
 
 
 def test_rows_that_differ_by_a_light_key_only():
-    """x = (1, 1, 1 + 2^-30, -29): in the wide rows the last key weighs e^-60, and only it tells rows apart."""
-    x = torch.tensor([[1.0], [1.0], [1.0 + 2.0**-30], [-29.0]]).double()
-    state = ResidualState.of(x)
-    state = ResidualState(state.common + 2.0, state.mantissa, state.exponent)
-    mask = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 0]]).bool()
-    one = pair_attention()
-    with mp.workdps(200):
-        tokens = exact_tokens(state)
-        wanted = layer_by_definition(tokens[:, :], one, mask=mask)
-        assert residual_error(propagate(state, one, mask=mask), wanted) < 1e-12
+    """Key 2 weighs e^-75, and only it tells row 0 from the others: R' is that small, and exact."""
+    residual = torch.tensor([[0.5], [0.25], [-0.75]]).double()
+    state = ResidualState(torch.tensor([60.0 * 2.0**200], dtype=torch.float64), residual, -200)
+    mask = torch.tensor([[1, 1, 0], [1, 1, 1], [1, 1, 1]]).bool()
+    with mp.workdps(300):
+        wanted = layer_by_definition(exact_tokens(state), pair_attention(), mask=mask)
+        got = propagate(state, pair_attention(), mask=mask)
+        assert residual_error(got, wanted) < 1e-13
+    assert got.log10_size() - state.log10_size() < -30
+
+
+def test_rows_that_drop_all_heavy_keys():
+    """Keys 0 and 1 outweigh the rest by e^47; of rows 1 and 2 only the plain average is exact."""
+    residual = torch.tensor([[0.5], [0.49], [-0.75], [-0.3]]).double()
+    state = ResidualState(torch.tensor([60.0 * 2.0**200], dtype=torch.float64), residual, -200)
+    mask = torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [1, 1, 0, 1]]).bool()
+    with mp.workdps(300):
+        wanted = layer_by_definition(exact_tokens(state), pair_attention(), mask=mask)
+        assert residual_error(propagate(state, pair_attention(), mask=mask), wanted) < 1e-13
 
 
 def test_eight_causal_layers_collapse_geometrically():
-    for seed in range(2):
-        layers = [random_attention(10 * seed + i) for i in range(8)]
-        states = trajectory(random_state(seed, -200), layers, mask=MASKS["causal"])
-        assert all(-10 < a.exponent - b.exponent < 10 for a, b in zip(states, states[1:]))
-        with mp.workdps(120):
-            x = exact_tokens(states[0])
-            for state, attention in zip(states[1:], layers, strict=True):
-                x = layer_by_definition(x, attention, mask=MASKS["causal"])
-                assert residual_error(state, x) < 1e-13
+    layers = [random_attention(i) for i in range(8)]
+    states = trajectory(random_state(0, -200), layers, mask=MASKS["causal"])
+    assert all(-10 < a.exponent - b.exponent < 10 for a, b in zip(states, states[1:]))
+    with mp.workdps(120):
+        x = exact_tokens(states[0])
+        for state, attention in zip(states[1:], layers, strict=True):
+            x = layer_by_definition(x, attention, mask=MASKS["causal"])
+            assert residual_error(state, x) < 1e-13
 
 
 @pytest.mark.parametrize("exponent", [0, -60, -3000])
@@ -188,28 +198,26 @@ def name_of(options):
 
 
 @pytest.mark.parametrize("options", SWITCHES, ids=name_of)
-@pytest.mark.parametrize("exponent", [1, -2, -25, -300])
+@pytest.mark.parametrize("exponent", [1, -3, -300])
 @pytest.mark.parametrize("masked", [False, True])
 def test_one_whole_layer_is_exact_to_rounding(options, exponent, masked):
     mask = MASKS["causal"] if masked else None
-    for seed in range(2 if exponent > -100 else 1):
-        state, layer = random_state(seed, exponent), random_layer(seed, **options)
-        with mp.workdps(60 + int(0.91 * abs(exponent))):
-            wanted = whole_layer_by_definition(layer, exact_tokens(state), mask)
-            got = propagate_layer(state, layer, mask)
-            errors = residual_error(got, wanted), common_error(got, wanted)
-        assert max(errors) < 2e-14, (seed, errors)
+    state, layer = random_state(0, exponent), random_layer(0, **options)
+    with mp.workdps(60 + int(0.91 * abs(exponent))):
+        wanted = whole_layer_by_definition(layer, exact_tokens(state), mask)
+        got = propagate_layer(state, layer, mask)
+        errors = residual_error(got, wanted), common_error(got, wanted)
+    assert max(errors) < 2e-14, errors
 
 
 @pytest.mark.parametrize("options", SWITCHES, ids=name_of)
 def test_a_network_agrees_with_its_forward_pass_where_float64_resolves(options):
-    for seed in range(3):
-        network = Network([random_layer(10 * seed + i, **options) for i in range(3)])
-        x = torch.randn(TOKENS, DIM, generator=generator(seed), dtype=torch.float64)
-        for mask in (None, MASKS["window"], MASKS["random, one per head"][:1]):
-            states = trajectory(ResidualState.of(x), network, mask=mask)
-            for state, wanted in zip(states, network.trace(x, mask), strict=True):
-                assert torch.allclose(state.dense(), wanted, rtol=1e-12, atol=1e-12)
+    network = Network([random_layer(i, **options) for i in range(3)])
+    x = torch.randn(TOKENS, DIM, generator=generator(0), dtype=torch.float64)
+    for mask in (None, MASKS["window"], MASKS["random, one per head"][:1]):
+        states = trajectory(ResidualState.of(x), network, mask=mask)
+        for state, wanted in zip(states, network.trace(x, mask), strict=True):
+            assert torch.allclose(state.dense(), wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [SWITCHES[2], SWITCHES[4], SWITCHES[6]], ids=name_of)
@@ -229,11 +237,11 @@ def test_gelu_difference_of_every_size(approximate):
     """Relative to |t| + |difference| everywhere, and to the difference itself away from its zero."""
     function = exact_gelu if approximate == "none" else tanh_gelu
     a = torch.tensor([-30.0, -9.0, -4.0, -1.3, -0.75, -0.1, 0.0, 1e-9, 0.3, 2.0, 7.0, 40.0]).double()
-    sizes = [2.0**-k for k in (0, 1, 2, 3, 5, 9, 20, 45, 300, 800)] + [3.0, 17.0, 90.0]
+    sizes = [2.0**-k for k in (0, 1, 2, 5, 20, 300)] + [3.0, 17.0, 90.0]
     steps = torch.tensor([[sign * size] * len(a) for size in sizes for sign in (1, -1)]).double()
     for t in steps:
         row, mantissa, exponent = through(nn.GELU(approximate), a, t[None], 0)
-        with mp.workdps(400):
+        with mp.workdps(160):
             for j in range(len(a)):
                 z, step = mp.mpf(a[j].item()), mp.mpf(t[j].item())
                 wanted = function(z + step) - function(z)
@@ -274,7 +282,7 @@ def minor(x):
 
 
 def test_directions_far_below_the_leading_one_are_lost():
-    """After five cubic layers the second direction is far below 1e-16 of the first: rounding takes its place."""
+    """After five cubic layers the second direction is far below 1e-16 of the first: rounding replaces it."""
     layers = [random_attention(i, heads=1) for i in range(5)]
     states = trajectory(random_state(0, -4), layers)
     with mp.workdps(700):
@@ -300,7 +308,8 @@ def test_what_layer_norm_removes_is_lost():
 
 def test_layer_norm_without_spread_in_the_common_row():
     norm = nn.LayerNorm(2, eps=0.0, dtype=torch.float64)
-    row, mantissa, e = through(norm, torch.zeros(2).double(), torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).double(), -9)
+    residual = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).double()
+    row, mantissa, e = through(norm, torch.zeros(2).double(), residual, -9)
     assert row.tolist() == [0, 0] and (mantissa * 2.0**e).tolist() == [[1, -1], [-1, 1]]
 
 
@@ -315,10 +324,10 @@ def with_mlp(module):
 
 
 BAD = [
-    (lambda: propagate(STATE, LAYER.attention, mask=NO_ROW), ValueError, "mask: expected at least one allowed"),
+    (lambda: propagate(STATE, LAYER.attention, mask=NO_ROW), ValueError, "mask: expected at least one"),
     (lambda: propagate(STATE, LAYER.attention, mask=NO_ROW.double()), TypeError, "mask: expected dtype bool"),
     (lambda: propagate(STATE, LAYER.attention, mask=NO_ROW[:3]), ValueError, "mask: expected a shape"),
-    (lambda: propagate_layer(STATE, LAYER, NO_ROW), ValueError, "mask: expected at least one allowed"),
+    (lambda: propagate_layer(STATE, LAYER, NO_ROW), ValueError, "mask: expected at least one"),
     (lambda: propagate_layer(STATE, LAYER.attention), TypeError, "layer: expected Layer"),
     (lambda: propagate_layer(PAIR, LAYER), TypeError, "state: expected ResidualState"),
     (lambda: propagate_layer(ResidualState.of(PAIR), LAYER), ValueError, "state: expected .*7"),

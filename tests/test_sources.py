@@ -11,6 +11,10 @@ ROOT = Path(__file__).parent.parent
 CHAPTER_FILES = {
     "1": "attention-and-residual",
     "2": "softmax-shift-invariance",
+    "3": "path-decomposition",
+    "4": "one-head",
+    "5": "many-heads",
+    "6": "where-it-breaks",
 }
 STATEMENT = re.compile(
     r"\b(Theorem|Lemma|Proposition|Corollary|Definition|Exercise|Figure) (?:\(([^)]+)\)|([\d.]+\d))"

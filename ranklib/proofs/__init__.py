@@ -13,10 +13,10 @@ composite_triangle
 
 from collections.abc import Iterable
 
-from . import breaks, centres, many_heads, one_head, paths, residual, scores, softmax, tilts
+from . import breaks, centres, many_heads, one_head, paths, residual, scores, sharpness, softmax, tilts
 from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
 
-CHAPTERS = (residual, centres, scores, softmax, paths, tilts, one_head, many_heads, breaks)
+CHAPTERS = (residual, centres, scores, softmax, paths, tilts, one_head, sharpness, many_heads, breaks)
 DERIVATIONS = {name: build for chapter in CHAPTERS for name, build in chapter.DERIVATIONS.items()}
 
 

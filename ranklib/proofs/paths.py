@@ -15,7 +15,7 @@ HALF = sp.Rational(1, 2)
 
 
 def path_two_layers() -> Derivation:
-    """Two layers of two heads are a sum of four paths, nine with skip (Chapter 3, Theorem (Path decomposition))."""
+    """Two layers of two heads: four paths, nine with skip (Chapter 3, Theorem (Path decomposition))."""
     n, d, heads = 2, 2, (1, 2)
     x = real_matrix("x", n, d)
     p = {(l, h): stochastic_matrix(f"p{l}{h}", n) for l in (1, 2) for h in heads}
@@ -33,6 +33,7 @@ def path_two_layers() -> Derivation:
     ones = {symbol: 1 for m in [x, *p.values(), *w.values()] for symbol in m.free_symbols}
     point = ones | {p[1, 1][0, 0]: 0, p[1, 1][1, 0]: 0, p[2, 1][0, 0]: 0, x[0, 0]: 2}
     gap = HALF * (1 + sp.tanh(sp.Rational(1, 4)))
+    lengths = [(h > 0) + (g > 0) for h, g in product(range(3), repeat=2)]
     return Derivation(
         "path_two_layers",
         "Multiplying out the layers as brackets gives one term for every choice of a head in every layer.",
@@ -60,9 +61,8 @@ def path_two_layers() -> Derivation:
                       "P_0 = I, \\quad W_0 = I",
             ),
             identity(
-                "their lengths", sp.Matrix([sum((h > 0) + (g > 0) == k for h, g in product(range(3), repeat=2))
-                                            for k in range(3)]), sp.Matrix([1, 4, 4]),
-                "The length counts the layers whose skip is not taken: one path of length 0, four of 1 and of 2.",
+                "their lengths", sp.Matrix([lengths.count(k) for k in range(3)]), sp.Matrix([1, 4, 4]),
+                "The length counts the layers whose skip is not taken.",
                 latex=r"1 + 4 + 4 = (1 + 2)^2 = 9",
             ),
             distinct(
@@ -78,7 +78,7 @@ def path_two_layers() -> Derivation:
 
 
 def path_induction() -> Derivation:
-    """One more layer on a sum over paths; the bias row (Chapter 3, Theorem (Path decomposition), Proposition (Bias row))."""
+    """A layer on a sum over paths, and the bias row (Chapter 3, Proposition (Bias row))."""
     n, d = 2, 3
     x, one = real_matrix("x", n, 1), sp.ones(n, 1)
     p, q = ([stochastic_matrix(f"{name}{h}", n) for h in (1, 2)] for name in "pq")
@@ -218,19 +218,21 @@ def length_generating() -> Derivation:
                            "\\quad + (t_1 t_2 + t_1 t_3 + t_2 t_3) z^2\n\\quad + t_1 t_2 t_3 z^3"),
             identity("one sweep finds all of them", sweep, sp.Matrix(sums),
                      "A layer sends each sum to itself, by the skip, and to the next length, by the heads.",
-                     latex=r"S_k \leftarrow S_k + t_l S_{k-1}"),
+                     latex=r"S_k \mapsto S_k + t_l S_{k-1}"),
             identity("the same with matrices", x0 + z * x1 + z * p * (x0 + z * x1) * w,
                      x0 + z * (x1 + p * x0 * w) + z**2 * p * x1 * w,
                      "The heads' map is linear once the attention matrices are held fixed.",
-                     latex="S_k \\leftarrow S_k + T(S_{k-1}),\n"
+                     latex="S_k \\mapsto S_k + T(S_{k-1}),\n"
                            "T(Y) = \\textstyle\\sum_h P_h Y W_h"),
             identity("at z = 1 it is the network", whole.subs(z, 1), sum(sums),
                      "All lengths together give the output.",
                      latex=r"\prod_l (1 + t_l) = \sum_k S_k"),
             identity("at z = 0 it is the skip", whole.subs(z, 0), sums[0],
                      "Only the path of length 0 is left.", latex=r"\prod_l (1 + t_l \cdot 0) = S_0 = 1"),
-            identity("counting is a special case", sp.Derivative(4 * sp.log(1 + heads * z), z).doit().subs(z, 1),
-                     4 * heads / (1 + heads), "With every t equal to H the logarithmic derivative is the mean.",
+            identity("counting is a special case",
+                     sp.Derivative(4 * sp.log(1 + heads * z), z).doit().subs(z, 1),
+                     4 * heads / (1 + heads),
+                     "With every t equal to H the logarithmic derivative is the mean.",
                      assumptions="four layers",
                      latex=r"\frac{d}{dz} \log (1 + H z)^L \Big|_{z=1} = \frac{L H}{H + 1}"),
             identity("three passes recover three sums", sp.Matrix(inverse), sp.Matrix(c),

@@ -19,7 +19,7 @@ def exp_minus_one(t: sp.Expr) -> sp.Expr:
 
 
 def mean_absolute_deviation() -> Derivation:
-    """The mean deviation from the mean is at most half the range (Chapter 4, Lemma (Mean absolute deviation))."""
+    """The mean deviation is at most half the range (Chapter 4, Lemma (Mean absolute deviation))."""
     y, a = sp.symbols("y1:4", real=True), sp.symbols("a1:4", positive=True)
     p = [weight / sum(a) for weight in a]
     mean = sum(weight * value for weight, value in zip(p, y, strict=True))
