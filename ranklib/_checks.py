@@ -1,5 +1,7 @@
 """Checks of what the caller passes: each says what was expected, what came, and the remedy."""
 
+from numbers import Real
+
 import torch
 from torch import Tensor
 
@@ -50,7 +52,8 @@ def require_matrix(name: str, value: Tensor) -> None:
 
 def require_positive(name: str, value: float) -> None:
     """Raise ``ValueError`` unless ``value`` is a positive, finite number."""
-    if not 0 < value < float("inf"):
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0 < value < float("inf")):
         raise ValueError(f"{name}: expected a positive number, got {value}; use for example {name}=1e-3")
 
 
@@ -105,7 +108,7 @@ def require_dtype(name: str, value: Tensor, dtype: torch.dtype, owner: str) -> N
 def require_instance(name: str, value: object, kind: type) -> None:
     """Raise ``TypeError`` unless ``value`` is a ``kind``."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}; pass such an object")
+        raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}; pass a {kind.__name__}")
 
 
 def measurable(name: str, value: Tensor) -> Tensor:

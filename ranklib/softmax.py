@@ -120,6 +120,7 @@ def score_parts(
     """
     _require_projections(x, {"w_q": w_q, "w_k": w_k}, {"b_q": b_q})
     require_float_traced("centre", centre)
+    require_dtype("centre", centre, x.dtype, "x")
     ok = centre.ndim >= 1 and centre.shape[-1] == x.shape[-1]
     require_shape("centre", centre, f"one entry per feature, (..., {x.shape[-1]})", ok)
     residual = x - centre[..., None, :]
@@ -167,6 +168,7 @@ def naive_softmax(scores: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, 
     [[0.5, 0.5], [0.0, nan]]
     """
     require_float_traced("scores", scores)
+    require_shape("scores", scores, "(..., tokens, keys), at least one key", scores.ndim >= 2 and scores.shape[-1] > 0)
     weights = scores.exp()
     return weights / weights.sum(-1, keepdim=True)
 

@@ -27,6 +27,10 @@ if __name__ == "__main__":
             f"expected an address like https://github.com/name/book, got {new!r}: make repository URL=..."
         )
     old = current()
+    changed = 0
     for path in places():
-        path.write_text(re.sub(re.escape(old) + r"(?![\w.-])", new, path.read_text()))
-    print(f"{old} -> {new} in {len(places())} files")
+        before = path.read_text()
+        after = re.sub(re.escape(old) + r"(?![\w.-])", new, before)
+        path.write_text(after)
+        changed += after != before
+    print(f"{old} -> {new} in {changed} files")

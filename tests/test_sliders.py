@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from ranklib.sliders import MAX_FRAMES, Explorer, explore, spoken
-from ranklib.style import ROLES, role, use_book_style
+from ranklib.style import ROLES, role, to_svg, use_book_style
 
 SHARP = 'A "sharp" & <b>bold</b> view'
 
@@ -246,3 +246,15 @@ def test_the_mime_bundle_has_both_views_and_a_stable_text(explorer):
 )
 def test_spoken_values(value, text):
     assert spoken(value) == text
+
+
+def test_written_numbers_are_not_rounded():
+    """Coordinates are shortened, text is not: it is read."""
+    fig, ax = plt.subplots()
+    words = ["0.99752", "4.5398e-05", "10.123456 of 1.0000001"]
+    for k, word in enumerate(words):
+        ax.text(0.123456, k / 3, word)
+    markup = to_svg(fig)
+    written = re.findall(r"<text[^>]*>([^<]*)</text>", markup)
+    assert [w for w in words if w not in written] == []
+    assert not re.search(r'"[^"]*\d\.\d{3,}[^"]*"', "".join(re.findall(r"<[^>]+>", markup)))

@@ -49,5 +49,6 @@ def check(exercise: str, answer=None) -> None:
     try:
         trouble = CHECKS[exercise](answer)
     except Form as form:
-        trouble = f"expected {form}, got {answer!r}."
+        shown = f"shape {tuple(answer.shape)}" if hasattr(answer, "shape") else repr(answer)
+        trouble = f"expected {form}, got {shown}."
     print(f"{exercise}: right." if trouble is None else f"{exercise}: not yet; {trouble}")

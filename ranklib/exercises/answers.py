@@ -19,7 +19,7 @@ def number(value) -> float:
     return float(value)
 
 
-def close(value, truth: float) -> bool:
+def close(value, truth: Real) -> bool:
     """Equal to three digits, as a reader would write it."""
     return math.isclose(number(value), truth, rel_tol=2e-3, abs_tol=1e-9)
 

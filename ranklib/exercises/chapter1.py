@@ -13,6 +13,7 @@ from ranklib.residual import residual_size_exact
 
 def three_tokens(answer):
     name, size = pair_of(answer, "of a name and a number")
+    name = str(name).strip().lower()
     x = torch.tensor([[0.0], [1.0], [5.0]], dtype=F64)
     centres = {"mean": mean_centre(x), "median": median_centre(x), "midrange": midrange_centre(x)}
     sizes = {centre: float(composite_about(x, c)) for centre, c in centres.items()}
@@ -39,6 +40,8 @@ def midpoint(answer):
 
 def rank_one(answer):
     x = matrix(answer, columns=3)
+    if not x.any():
+        return "the rank is zero: give rows that are not zero."
     if torch.linalg.matrix_rank(x) != 1:
         return "the rank is not one: every row must be a multiple of one and the same row."
     ratio = float(composite_residual(x))

@@ -76,7 +76,7 @@ def half(answer):
 def axis(answer):
     name, total = pair_of(answer, "of a name and a number")
     wrong = attention_matrix(torch.tensor([[9.0, 3.0], [3.0, 1.0]], dtype=F64).T).T
-    if name != "P1 = 1":
+    if str(name).replace(" ", "").upper() != "P1=1":
         return "checked the shape, not the sums: shape and signs survive, the row sums do not."
     return None if close(total, float(wrong[0].sum())) else UNKNOWN
 
