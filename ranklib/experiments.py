@@ -163,7 +163,7 @@ EXPERIMENTS = {
                 "paper": {"tokens": 128, "dim": 768, "heads": 12, "depth": 12, "mlp": 3072},
             },
             seeds={"quick": range(3), "paper": range(8)},
-            minutes=6,
+            minutes=3,
         ),
         Experiment(
             name="spectrum",
