@@ -6,6 +6,9 @@ CHAPTER ?=
 # Where pip finds a torch without CUDA, if it should not take the default one; see README.
 TORCH_INDEX ?=
 
+# The longest files first, so that two workers end together.
+LONGEST := tests/test_colab.py tests/test_site.py tests/test_proofs.py
+
 .DEFAULT_GOAL := help
 .PHONY: help setup browser book serve test run results bench repository clean
 
@@ -39,8 +42,9 @@ serve: book  ## build and serve the site at http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 test: book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
-	RANKLIB_SIZE=quick OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --nbval --nbval-current-env \
-	  --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg tests chapters
+	RANKLIB_SIZE=quick OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
+	  --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg \
+	  $(LONGEST) chapters tests
 
 run: setup  ## execute chapters in place: make run, or make run CHAPTER=front-page
 	$(BIN)/python scripts/run_notebooks.py $(CHAPTER)
