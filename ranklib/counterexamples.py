@@ -126,3 +126,115 @@ def signed_step(u: float) -> tuple[float, float]:
     left = (attention_matrix(e) @ pair - base @ pair).abs().max()
     right = 2 * osc_row(e).max() * (base @ pair).abs().max()
     return left.item(), right.item()
+
+
+def skip_corollary(m: int, w: float = 0.05) -> Instance:
+    r"""Two tokens, one head and a skip that beat the printed upper bound from m = 577 outputs on.
+
+    .. math:: X = (e_0, -e_0)^\top, \quad W_{QK} = w\, e_0 e_0^\top, \quad W_V = t\, e_0 (0, 1_m)^\top, \quad
+              w t \sqrt m = \tfrac18, \quad \|\mathrm{res}\,X'\| = \rho\sqrt{1 + m t \tanh w}
+
+    The printed bound is max(2 rho, 8 beta rho^3) = 2 rho. dim is m + 1. facts: ratio, output (its residual
+    with the skip), rho, w, t, first (the least m that beats it for small w). Raises ``TypeError`` or
+    ``ValueError`` unless m is a positive integer and w a positive number. Source: Chapter 7, Example (Skip
+    corollary).
+
+    >>> [round(skip_corollary(m, 1e-3).facts["ratio"], 5) for m in (576, 577, 1000)]
+    [1.0, 1.00033, 1.11275]
+    """
+    require_int("m", m, 1)
+    require_positive("w", w)
+    t = 1 / (8 * w * m**0.5)
+    column = torch.zeros(1, m + 1, 1, dtype=torch.float64)
+    column[0, 0, 0] = 1
+    row = torch.full((1, 1, m + 1), t, dtype=torch.float64)
+    row[0, 0, 0] = 0
+    attention = SelfAttention(w_q=w * column, w_k=column, w_v=column, w_o=row)
+    gap = t * math.tanh(w)
+    ratio = math.sqrt(max(1, gap) * (1 + m * gap)) / 2
+    facts = {"ratio": ratio, "output": ratio * 2 * 2**0.5, "rho": 2**0.5, "w": w, "t": t, "first": 24**2 + 1}
+    return Instance(torch.cat([column[0].T, -column[0].T]), attention, facts)
+
+
+def outlier_residual(top: float, rest: float, count: int, tokens: int) -> float:
+    r"""A lower bound of the residual of one row (top, rest, ..., rest) among n - 1 rows 0, often its value.
+
+    .. math:: \min\big(t \max(T - N s, \tfrac12 T),\ \tfrac12 T \max(t, F)\big)^{1/2}, \qquad
+              T = t + N q, \quad s = \frac{t - q}{n - 2}, \quad F = \frac{n T}{2 (N + 1)}
+
+    t = top, q = rest, N = count. With column sums at most f, the centre takes at most (f - t) / (n - 2) of
+    the first column and (f - q) / (n - 2) of each other one: the product with the largest row sum is concave
+    in f up to f = F, where both row sums agree, and increases from there. The first term is attained where
+    it is the smaller one and 2 s <= q. Raises ``TypeError`` or ``ValueError`` unless count >= 1, tokens >= 3 and 0 < rest <= top.
+    Source: Chapter 8, Example (Spectral norm one).
+
+    >>> round(outlier_residual(0.5, 0.0055243, 8192, 1502), 3)
+    4.64
+    """
+    require_positive("rest", rest)
+    require_positive("top", top)
+    require_int("count", count, 1)
+    require_int("tokens", tokens, 3)
+    if rest > top:
+        raise ValueError(f"rest: expected at most top = {top}, got {rest}; swap them")
+    total, taken = top + count * rest, (top - rest) / (tokens - 2)
+    largest = max(top, tokens * total / (2 * (count + 1)))
+    return math.sqrt(min(top * max(total - count * taken, total / 2), largest * total / 2))
+
+
+def _blocks(k: int, w: float, beta: float, tokens: int) -> tuple[Tensor, SelfAttention]:
+    """``four_tokens`` with every feature copied k times: rho = sqrt k and Lambda = w k."""
+    x, four, _ = four_tokens(w, beta, tokens)
+    copies = four.w_k.repeat_interleave(k, 1)
+    eye = torch.eye(2 * k, dtype=torch.float64)[None]
+    query = four.w_q.repeat_interleave(k, 1) / k
+    return x.repeat_interleave(k, 1), SelfAttention(
+        w_q=query, w_k=copies, w_v=eye, w_o=eye, b_q=four.b_q / k
+    )
+
+
+def row_wise_l1(k: int, w: float = 1e-3, beta: float = 40.0) -> tuple[Instance, Tensor]:
+    r"""Four tokens and an MLP of constant 1 in the 1-norm of rows that beat the printed bound from k = 17 on.
+
+    .. math:: \varphi(u) = \textstyle\sum_{m \le k} u_m - \sum_{m > k} u_m, \qquad
+              \frac{\|\mathrm{res}\|}{4\Lambda\rho} \to \frac{\sqrt k}4 \cdot \frac{\tanh wk}{wk}
+
+    as beta grows; tokens as in ``four_tokens`` with each feature copied k times, so d = 2k. Returns the
+    instance and phi as a row of weights, (1, 2k). facts: ratio (the limit in beta), rho, lam. Raises as
+    ``four_tokens``. Source: Chapter 8, Example (34 features).
+
+    >>> [round(row_wise_l1(k, w=1e-6)[0].facts["ratio"], 4) for k in (16, 17)]
+    [1.0, 1.0308]
+    """
+    require_int("k", k, 1)
+    require_positive("w", w)
+    x, attention = _blocks(k, w, beta, 4)
+    ratio = math.sqrt(k) / 4 * math.tanh(w * k) / (w * k)
+    weight = torch.ones(1, 2 * k, dtype=torch.float64)
+    weight[0, k:] = -1
+    return Instance(x, attention, {"ratio": ratio, "rho": k**0.5, "lam": w * k}), weight
+
+
+def row_wise_l2(c: int, tokens: int, w: float = 1e-3, beta: float = 40.0) -> tuple[Instance, Tensor]:
+    r"""A linear MLP of spectral norm 1 on two features that beats the printed bound, with 2c + 1 outputs.
+
+    .. math:: \varphi(u) = \big(\tfrac{u_1 - u_2}2,\ \tfrac{u_1}{\sqrt{2c}} \mathbf 1_c,\
+              \tfrac{u_2}{\sqrt{2c}} \mathbf 1_c\big)
+
+    Tokens as in ``four_tokens``, with ``tokens`` of them. Returns the instance and the weights (2c + 1, 2).
+    facts: ratio, a lower bound of the residual over 4 Lambda rho in the limit of beta, by
+    ``outlier_residual``; rho, lam. Raises as ``four_tokens``, and unless tokens >= 3. Source: Chapter 8,
+    Example (Spectral norm one).
+
+    >>> [round(row_wise_l2(4096, n)[0].facts["ratio"], 3) for n in (100, 300, 1502)]
+    [0.846, 1.003, 1.16]
+    """
+    require_int("c", c, 1)
+    require_int("tokens", tokens, 3)
+    x, attention, facts = four_tokens(w, beta, tokens)
+    t = math.tanh(w)
+    least = outlier_residual(t / 2, t / math.sqrt(8 * c), 2 * c, tokens)
+    weight = torch.zeros(2 * c + 1, 2, dtype=torch.float64)
+    weight[0] = torch.tensor([0.5, -0.5])
+    weight[1 : c + 1, 0] = weight[c + 1 :, 1] = (2 * c) ** -0.5
+    return Instance(x, attention, facts | {"ratio": least / (4 * w)}), weight

@@ -35,6 +35,11 @@ path_two_layers path_induction path_lengths length_generating
 mean_absolute_deviation total_variation key_identity kappa master_lemma one_layer two_tokens_theorem
 technical_lemma unrolled_exponent printed_steps sharp_constant
 two_heads many_heads kantorovich order_seven clean_family pocket_example constant_four oscillation_eight
+two_sides slow_decay skip_corollary orthogonal_contribution never_shrinks aligned_directions
+difference_map causal_pair position_pairs dobrushin_contraction
+column_division ball_projection circle_pair epsilon_threshold rank_two layer_norm_ranks
+both_norms two_linear_maps row_wise_readings mlps_in_depth
+equal_lengths shared_feature
 """.split()
 
 

@@ -15,6 +15,10 @@ CHAPTER_FILES = {
     "4": "one-head",
     "5": "many-heads",
     "6": "where-it-breaks",
+    "7": "skip-connections",
+    "8": "mlps",
+    "9": "layernorm",
+    "10": "masks-and-positions",
 }
 STATEMENT = re.compile(
     r"\b(Theorem|Lemma|Proposition|Corollary|Definition|Exercise|Figure) (?:\(([^)]+)\)|([\d.]+\d))"

@@ -6,12 +6,27 @@ the truth; none is stored. One file a chapter; each has its table ``CHECKS``.
 
 from collections.abc import Callable
 
-from ranklib.exercises import chapter1, chapter2, chapter3, chapter4, chapter5, chapter6
+from ranklib.exercises import (
+    chapter1,
+    chapter2,
+    chapter3,
+    chapter4,
+    chapter5,
+    chapter6,
+    chapter7,
+    chapter8,
+    chapter9,
+    chapter10,
+)
 from ranklib.exercises.answers import Form
 
+CHAPTERS = (
+    *(chapter1, chapter2, chapter3, chapter4, chapter5, chapter6, chapter7),
+    *(chapter8, chapter9, chapter10),
+)
 CHECKS: dict[str, Callable] = {
     name: function
-    for chapter in (chapter1, chapter2, chapter3, chapter4, chapter5, chapter6)
+    for chapter in CHAPTERS
     for name, function in chapter.CHECKS.items()
 }
 """One check for each exercise; the key is the exercise's label without ``ex-``."""

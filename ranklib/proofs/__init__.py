@@ -13,10 +13,29 @@ composite_triangle
 
 from collections.abc import Iterable
 
-from . import breaks, centres, many_heads, one_head, paths, residual, scores, sharpness, softmax, tilts
+from . import (
+    breaks,
+    centres,
+    layernorm,
+    many_heads,
+    masks,
+    measures,
+    mlps,
+    one_head,
+    paths,
+    residual,
+    scores,
+    sharpness,
+    skips,
+    softmax,
+    tilts,
+)
 from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
 
-CHAPTERS = (residual, centres, scores, softmax, paths, tilts, one_head, sharpness, many_heads, breaks)
+CHAPTERS = (
+    *(residual, centres, scores, softmax, paths, tilts, one_head, sharpness, many_heads, breaks),
+    *(skips, mlps, layernorm, masks, measures),
+)
 DERIVATIONS = {name: build for chapter in CHAPTERS for name, build in chapter.DERIVATIONS.items()}
 
 

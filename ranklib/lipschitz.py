@@ -1,0 +1,281 @@
+r"""Lipschitz constants of a row-wise map in both matrix norms, what they bound, and how closely.
+
+A map phi acts on every row of Y alone. Two constants carry it through the two norms of the theorems. With
+l_km the Lipschitz constant of output k in coordinate m, uniform over the other coordinates,
+
+    lambda_1 = max_k sum_m l_km  for the largest column sum,    lambda_inf  for the largest row sum,
+
+where lambda_inf is the Lipschitz constant in the 1-norm of rows, at most max_m sum_k l_km. Then
+||res phi(Y)|| <= sqrt(lambda_1 lambda_inf) ||res Y||. A constant for rows alone, in any one norm, does not
+do. For linear, activation, linear the l_km are bounded by a formula; Jacobians bound both from below.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ranklib._checks import require_float, require_instance, require_shape
+from ranklib.bound_checks import ROUNDING, check_layer
+from ranklib.bounds import Hypothesis, scaled_log10
+from ranklib.difference import sum_scaled, through
+from ranklib.layers import Layer
+from ranklib.norms import max_col_sum, max_row_sum
+from ranklib.propagation import ResidualState, propagate_layer
+from ranklib.residual import residual_size
+
+# GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
+GELU_SLOPE = (1 + math.erf(1)) / 2 + math.exp(-1) / math.sqrt(math.pi)
+
+SLOPES: dict[type, tuple[float, float]] = {
+    nn.Identity: (1.0, 1.0),
+    nn.ReLU: (0.0, 1.0),
+    nn.Tanh: (0.0, 1.0),
+    nn.GELU: (1 - GELU_SLOPE, GELU_SLOPE),
+}
+"""Least and largest slope of each activation."""
+
+
+def slope_range(activation: nn.Module) -> tuple[float, float]:
+    """The least and the largest slope of an activation.
+
+    Raises ``TypeError`` for one that is not in ``SLOPES``, which GELU(approximate="tanh") is not. Source:
+    Chapter 8, Proposition (Two linear maps).
+
+    >>> slope_range(nn.ReLU()), [round(slope, 3) for slope in slope_range(nn.GELU())]
+    ((0.0, 1.0), [-0.129, 1.129])
+    """
+    if type(activation) not in SLOPES or getattr(activation, "approximate", "none") != "none":
+        kinds = ", ".join(kind.__name__ for kind in SLOPES)
+        raise TypeError(
+            f"activation: expected one of {kinds}, got {activation}; pass slopes=(least, largest) yourself"
+        )
+    return SLOPES[type(activation)]
+
+
+@torch.no_grad()
+def coordinate_constants(
+    mlp: nn.Module, skip: float | int = 0, slopes: tuple[float, float] | None = None
+) -> Float[Tensor, "out dim"]:
+    r"""A bound of every l_km of y -> skip y + mlp(y), for mlp = linear, activation, linear, or linear alone.
+
+    .. math:: \ell_{km} \le \max(b P - a N + s,\; b N - a P - s), \qquad s = \text{skip}\,\delta_{km}
+
+    where the activation's slopes lie in [a, b] and P, N are the sums over j of the positive and of the
+    negative parts of (W_2)_kj (W_1)_jm, weights as in ``nn.Linear``. It is the largest absolute slope if
+    units may have any slopes, so it is exact where all patterns occur. Computed in float64. ``slopes``
+    overrides ``SLOPES``. Raises ``TypeError`` for another kind of module or activation, ``ValueError`` for
+    slopes out of order, or a skip that is not finite or whose map is not square. Source: Chapter 8,
+    Proposition (Two linear maps).
+
+    >>> mlp = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False)).double()
+    >>> mlp[0].weight.data, mlp[2].weight.data = torch.tensor([[1.0], [-1.0]]), torch.tensor([[3.0, 3.0]])
+    >>> coordinate_constants(mlp), coordinate_constants(mlp, slopes=(-1, 1))  # 3 |x|, and any unit of slope 1
+    (tensor([[3.]], dtype=torch.float64), tensor([[6.]], dtype=torch.float64))
+    """
+    if isinstance(mlp, nn.Linear):
+        outer, inner, (low, high) = mlp.weight.double(), None, (1.0, 1.0)
+    else:
+        kinds = [type(part) for part in mlp] if isinstance(mlp, nn.Sequential) else []
+        if len(kinds) != 3 or kinds[0] != nn.Linear or kinds[2] != nn.Linear:
+            raise TypeError(
+                f"mlp: expected Linear or Sequential(Linear, activation, Linear), got {type(mlp).__name__} "
+                f"of {[kind.__name__ for kind in kinds]}; bound its parts and multiply"
+            )
+        inner, outer = mlp[0].weight.double(), mlp[2].weight.double()
+        low, high = slope_range(mlp[1]) if slopes is None else slopes
+    if not -math.inf < low <= high < math.inf:
+        raise ValueError(f"slopes: expected finite (least, largest), got {(low, high)}; swap them")
+    if not -math.inf < skip < math.inf:
+        raise ValueError(f"skip: expected a finite number, got {skip}; use True or False")
+    if inner is None:
+        plus, minus = outer.relu(), (-outer).relu()
+    else:
+        plus = outer.relu() @ inner.relu() + (-outer).relu() @ (-inner).relu()
+        minus = outer.relu() @ (-inner).relu() + (-outer).relu() @ inner.relu()
+    require_float("weights", plus + minus)
+    own = torch.zeros_like(plus)
+    if skip:
+        require_shape("skip", plus, "as many outputs as inputs", plus.shape[0] == plus.shape[1])
+        own.diagonal().fill_(float(skip))
+    return torch.maximum(high * plus - low * minus + own, high * minus - low * plus - own)
+
+
+def lambda_1(
+    mlp: nn.Module, skip: float | int = 0, slopes: tuple[float, float] | None = None
+) -> Float[Tensor, ""]:
+    r"""The constant for column sums: max_k sum_m l_km, with the bounds of ``coordinate_constants``.
+
+    .. math:: \|\varphi(Y) - 1\varphi(y)^\top\|_1 \le \lambda_1 \|Y - 1y^\top\|_1
+
+    Arguments and errors as there. Source: Chapter 8, Theorem (Both norms).
+
+    >>> linear = nn.Linear(2, 1, bias=False)
+    >>> linear.weight.data = torch.tensor([[1.0, -1.0]])
+    >>> lambda_1(linear).item(), lambda_inf(linear).item(), round(lip(linear).item(), 3)
+    (2.0, 1.0, 1.414)
+    """
+    return max_row_sum(coordinate_constants(mlp, skip, slopes))
+
+
+def lambda_inf(
+    mlp: nn.Module, skip: float | int = 0, slopes: tuple[float, float] | None = None
+) -> Float[Tensor, ""]:
+    r"""A bound of the constant for row sums, the Lipschitz constant in the 1-norm: max_m sum_k l_km.
+
+    .. math:: \|\varphi(Y) - 1\varphi(y)^\top\|_\infty \le \lambda_\infty \|Y - 1y^\top\|_\infty
+
+    Arguments and errors as in ``coordinate_constants``. Source: Chapter 8, Theorem (Both norms).
+
+    >>> linear = nn.Linear(2, 2, bias=False)
+    >>> linear.weight.data = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
+    >>> lambda_1(linear).item(), lambda_inf(linear).item()
+    (2.0, 2.0)
+    """
+    return max_col_sum(coordinate_constants(mlp, skip, slopes))
+
+
+def lip(
+    mlp: nn.Module, skip: float | int = 0, slopes: tuple[float, float] | None = None
+) -> Float[Tensor, ""]:
+    """lambda = sqrt(lambda_1 lambda_inf), by which the residual grows at most.
+
+    Arguments and errors as in ``coordinate_constants``. Source: Chapter 8, Theorem (Both norms).
+
+    >>> lip(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3)), skip=1) >= 1
+    tensor(True)
+    """
+    return (lambda_1(mlp, skip, slopes) * lambda_inf(mlp, skip, slopes)).sqrt()
+
+
+def attained(
+    phi: Callable[[Tensor], Tensor], y: Float[Tensor, " dim"]
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    r"""What rows near ``y`` attain of both constants: ||J||_inf and ||J||_1 of the Jacobian J_km at y.
+
+    .. math:: \|J\|_\infty = \max_k \sum_m |J_{km}| \le \lambda_1, \qquad
+              \|J\|_1 = \max_m \sum_k |J_{km}| \le \lambda_\infty
+
+    The rows y + t e_m, one for each m, have both norms |t|; what phi makes of them has |t| times these, as t
+    tends to 0. ``phi`` maps a row to a row. Raises ``TypeError`` or ``ValueError`` unless y and the Jacobian
+    are finite floats of shapes (dim) and (out, dim). Source: Chapter 8, Proposition (Attained).
+
+    >>> [value.item() for value in attained(lambda y: y[:1] - y[1:], torch.tensor([0.3, 0.7]))]
+    [2.0, 1.0]
+    """
+    require_float("y", y)
+    require_shape("y", y, "one row, (dim)", y.ndim == 1 and len(y) > 0)
+    jacobian = torch.autograd.functional.jacobian(phi, y.detach())
+    require_float("jacobian", jacobian)
+    require_shape("jacobian", jacobian, "(out, dim)", jacobian.ndim == 2 and len(jacobian) > 0)
+    return max_row_sum(jacobian), max_col_sum(jacobian)
+
+
+@dataclass(frozen=True)
+class MlpCheck:
+    """A bound beside the residual of what comes out of an MLP, enclosed; sizes as log10, none underflows."""
+
+    log10_bound: float
+    log10_lower: float
+    log10_upper: float
+    hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict)
+    applies: bool = True
+
+    @property
+    def bound(self) -> float:
+        """The bound itself; 0 where it underflows."""
+        return _power(self.log10_bound)
+
+    @property
+    def measured(self) -> tuple[float, float]:
+        """Lower and upper bound of the residual; 0 where they underflow."""
+        return _power(self.log10_lower), _power(self.log10_upper)
+
+    @property
+    def slack(self) -> float:
+        """bound / upper: how many times the bound is too large, at least; infinite if nothing is left."""
+        return math.inf if self.log10_upper == -math.inf else _power(self.log10_bound - self.log10_upper)
+
+    @property
+    def holds(self) -> bool:
+        """False only if the residual certainly exceeds the bound."""
+        if self.log10_bound in (-math.inf, math.inf):
+            return self.log10_lower <= self.log10_bound
+        return self.log10_lower <= self.log10_bound + ROUNDING * (1 + abs(self.log10_bound))
+
+
+def check_mlp(
+    mlp: nn.Module,
+    x: Float[Tensor, "tokens dim"] | ResidualState,
+    skip: float | int = 0,
+    tol: float = 1e-3,
+) -> MlpCheck:
+    """||res (skip X + mlp(X))|| beside lambda ||res X||, with lambda = ``lip(mlp, skip)``.
+
+    The output is measured by ``ranklib.difference.through``, far below the rounding of X too; residuals are
+    enclosed to the relative gap ``tol``. Raises as ``lip``, ``through`` and ``residual_size`` do. Source:
+    Chapter 8, Theorem (Both norms).
+
+    >>> linear = nn.Linear(2, 1, bias=False).double()
+    >>> linear.weight.data = torch.tensor([[1.0, -1.0]]).double()
+    >>> found = check_mlp(linear, torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).double())
+    >>> found.holds, round(found.bound, 2), round(found.measured[1], 2)  # sqrt 2 times 2, attained
+    (True, 2.83, 2.83)
+    """
+    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
+    factor = float(lip(mlp, skip))
+    _, mantissa, exponent = through(mlp, state.common, state.mantissa, state.exponent)
+    if skip:
+        terms = [(float(skip) * state.mantissa, state.exponent), (mantissa, exponent)]
+        mantissa, exponent = sum_scaled(terms)
+    upper = _sizes(state.mantissa, state.exponent, tol)[1]
+    return MlpCheck(upper + _log10(factor), *_sizes(mantissa, exponent, tol))
+
+
+def check_mlp_layer(
+    layer: Layer,
+    x: Float[Tensor, "tokens dim"] | ResidualState,
+    bound: str = "separate_many_heads",
+    tol: float = 1e-3,
+) -> MlpCheck:
+    """A layer of attention without skip, then an MLP: lambda times a bound of the attention, measured.
+
+    ``bound`` is one of ``ranklib.bounds.BOUNDS``, with its hypotheses; lambda = ``lip(mlp, mlp_skip)``, or 1
+    without an MLP. Raises ``ValueError`` for a skip round the attention or a norm, and as ``check_layer``
+    and ``lip`` do. Source: Chapter 8, Corollary (L layers with MLPs).
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> layer = Layer.random(6, 2, generator=generator, mlp_dim=7, skip=False, mlp_skip=False)
+    >>> found = check_mlp_layer(layer, torch.randn(3, 6, dtype=torch.float64, generator=generator))
+    >>> found.holds, found.applies, found.slack > 1
+    (True, True, True)
+    """
+    require_instance("layer", layer, Layer)
+    if layer.skip or layer.norm != "none":
+        raise ValueError(
+            f"layer: expected attention without skip or norm, got skip={layer.skip}, norm={layer.norm!r}; "
+            'use layer.switched(skip=False, norm="none")'
+        )
+    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
+    found = check_layer(layer.attention, state, bound, tol=tol)
+    factor = 1.0 if layer.mlp is None else float(lip(layer.mlp, layer.mlp_skip))
+    after = propagate_layer(state, layer)
+    sizes = _sizes(after.mantissa, after.exponent, tol)
+    return MlpCheck(found.log10_bound + _log10(factor), *sizes, found.hypotheses, found.applies)
+
+
+def _sizes(mantissa: Tensor, exponent: int, tol: float) -> tuple[float, float]:
+    """log10 of a lower and an upper bound of the residual."""
+    least = residual_size(mantissa, tol)
+    return tuple(scaled_log10(value, exponent).item() for value in (least.lower, least.upper))
+
+
+def _log10(value: float) -> float:
+    return math.log10(value) if value else -math.inf
+
+
+def _power(log10: float) -> float:
+    return 10.0**log10 if log10 < 308 else math.inf

@@ -1,0 +1,208 @@
+"""Masks and positions: scores that depend on where a token stands, and what is left of the rate.
+
+At a common row the softmax of such scores has unequal rows, so the factor "difference of rows" of Chapter 4
+does not vanish. The layer then acts on the differences of the tokens through ``difference_map``; its spectral
+radius is the asymptotic rate, and Dobrushin's coefficient of products certifies every finite depth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ranklib._checks import (
+    require_dtype,
+    require_float,
+    require_float_traced,
+    require_instance,
+    require_int,
+    require_positive,
+    require_shape,
+)
+from ranklib.attention_measures import dobrushin
+from ranklib.measures import oscillation
+
+ROUNDING = 1e-12  # of a product of attention matrices, relative to the spread of the tokens
+
+
+def relative_bias(table: Float[Tensor, "*batch offsets"]) -> Float[Tensor, "*batch tokens tokens"]:
+    """The position term that depends on the offset of query and key only, as a matrix to add to the scores.
+
+    B_ij = table[j - i + n - 1], for the offsets j - i = -(n - 1), ..., n - 1.
+
+    table: (..., 2 n - 1), leading axes for example heads. Raises ``TypeError`` for a dtype that is not
+    floating-point, ``ValueError`` for an even number of offsets, NaN or infinity. Source: Chapter 10.
+
+    >>> relative_bias(torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])).tolist()
+    [[0.0, 1.0, 2.0], [-1.0, 0.0, 1.0], [-2.0, -1.0, 0.0]]
+    """
+    require_float_traced("table", table)
+    ok = table.ndim >= 1 and table.shape[-1] % 2 == 1
+    require_shape("table", table, "an odd number 2 n - 1 of offsets on the last axis", ok)
+    place = torch.arange((table.shape[-1] + 1) // 2, device=table.device)
+    return table[..., place - place[:, None] + len(place) - 1]
+
+
+def alibi_bias(
+    tokens: int, slope: float, dtype: torch.dtype = torch.float64
+) -> Float[Tensor, "tokens tokens"]:
+    """The linear position term B_ij = -slope |i - j| of Press et al. (2022); they use it with a causal mask.
+
+    Raises ``TypeError`` or ``ValueError`` unless ``tokens`` >= 1 is an integer and the slope is positive.
+    Source: Chapter 10, Corollary (Relative scores).
+
+    >>> alibi_bias(3, 0.5).tolist()
+    [[-0.0, -0.5, -1.0], [-0.5, -0.0, -0.5], [-1.0, -0.5, -0.0]]
+    """
+    require_positive("slope", slope)
+    require_int("tokens", tokens, 1)
+    return relative_bias(-slope * torch.arange(1 - tokens, tokens, dtype=dtype).abs())
+
+
+def rotary_scores(
+    x: Float[Tensor, "*#batch tokens dim"],
+    w_q: Float[Tensor, "*#batch dim dim_qk"],
+    w_k: Float[Tensor, "*#batch dim dim_qk"],
+    angles: Float[Tensor, " planes"],
+) -> Float[Tensor, "*batch tokens tokens"]:
+    """Scaled scores of queries and keys that are rotated by their place, plane by plane.
+
+    S_ij = <G(i) W_Q^T x_i, G(j) W_K^T x_j> / sqrt(d_qk), where G(i) turns the features (2k, 2k + 1) by
+    i angles[k]. Only j - i enters, since rotations keep inner products.
+
+    x: (..., tokens, dim); w_q, w_k: (..., dim, dim_qk); angles: (dim_qk / 2). Raises ``TypeError`` for a
+    wrong dtype, ``ValueError`` for a wrong shape, NaN or infinity. Source: Chapter 10, Proposition (Rotary);
+    the rotation is that of Su et al. (2021).
+
+    >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    >>> s = rotary_scores(x, torch.eye(2), torch.eye(2), torch.tensor([torch.pi / 3]))
+    >>> [[round(v, 3) for v in row] for row in (s * 2**0.5).tolist()]
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    for name, value in {"x": x, "w_q": w_q, "w_k": w_k, "angles": angles}.items():
+        require_float_traced(name, value)
+        require_dtype(name, value, x.dtype, "x")
+    require_shape("x", x, "(..., tokens, dim), no axis of them empty", x.ndim >= 2 and 0 not in x.shape[-2:])
+    width = 2 * angles.shape[-1] if angles.ndim == 1 else -1
+    require_shape("angles", angles, "one axis, one angle per pair of query features", width > 0)
+    for name, value in {"w_q": w_q, "w_k": w_k}.items():
+        expected = (x.shape[-1], width)
+        ok = value.ndim >= 2 and value.shape[-2:] == expected
+        require_shape(name, value, f"(..., dim, dim_qk) = (..., {expected[0]}, {expected[1]})", ok)
+    place = torch.arange(x.shape[-2], dtype=x.dtype, device=x.device)
+    turn = place[:, None] * angles
+    return _turned(x @ w_q, turn) @ _turned(x @ w_k, turn).mT / width**0.5
+
+
+def difference_map(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch rest rest"]:
+    """What attention does to the differences of the tokens from the first one.
+
+    Q_ij = P_ij - P_1j for i, j >= 2. With y_i = x_i - x_1 the layer X -> P X gives Y -> Q Y. Its eigenvalues
+    are those of P without one eigenvalue 1; it is 0 exactly where the rows of P are equal.
+
+    p: (..., tokens, tokens), rows that are probabilities. Raises ``TypeError`` or ``ValueError`` otherwise,
+    and for a single token. Source: Chapter 10, Lemma (Differences).
+
+    >>> difference_map(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])).tolist()
+    [[0.5, 0.0], [0.25, 0.5]]
+    """
+    dobrushin(p)  # its checks: finite rows of probabilities
+    ok = p.shape[-1] == p.shape[-2] >= 2
+    require_shape("p", p, "a square matrix for at least two tokens", ok)
+    return p[..., 1:, 1:] - p[..., :1, 1:]
+
+
+def asymptotic_rate(
+    p: Float[Tensor, "heads tokens tokens"] | Float[Tensor, "tokens tokens"],
+    w: Float[Tensor, "heads dim dim"] | None = None,
+) -> float:
+    """The factor per layer by which the differences of tokens shrink in the end, near a common row.
+
+    The largest modulus of an eigenvalue of Y -> sum_h Q_h Y W_h, with Q_h = ``difference_map``(P_h) of the
+    attention at the common row; for one head without values it is |lambda_2(P)|. 0 means faster than any
+    geometric rate: cubic where the rows of P are equal.
+
+    p: (tokens, tokens), or (heads, tokens, tokens) together with w: (heads, dim, dim), the products
+    W_V W_O. Raises ``ValueError`` for several heads without w, and as ``difference_map`` does. Source:
+    Chapter 10, Theorem (Second eigenvalue).
+
+    >>> p = torch.tensor([[1.0, 0.0, 0.0], [1 / 2, 1 / 2, 0.0], [1 / 3, 1 / 3, 1 / 3]])
+    >>> asymptotic_rate(p), asymptotic_rate(p[None], 3 * torch.eye(2)[None])
+    (0.5, 1.5)
+    """
+    q = difference_map(p)
+    if w is None:
+        require_shape("p", p, "(tokens, tokens), or heads together with w", p.ndim == 2)
+        return _radius(q)
+    require_float("w", w)
+    require_dtype("w", w, p.dtype, "p")
+    ok = p.ndim == 3 and w.ndim == 3 and len(w) == len(p) and w.shape[1] == w.shape[2]
+    require_shape("w", w, f"(heads, dim, dim) for the heads of p {tuple(p.shape)}", ok)
+    return _radius(sum(torch.kron(a, b.T.contiguous()) for a, b in zip(q, w, strict=True)))
+
+
+@dataclass(frozen=True)
+class ProductCheck:
+    """A certificate beside what it bounds: osc(P_L ... P_1 X) and tau(P_L ... P_1) osc(X)."""
+
+    measured: float
+    bound: float
+    layerwise: float
+    spread: float
+
+    @property
+    def slack(self) -> float:
+        """bound / measured: how many times the bound is too large; infinite if nothing is left."""
+        return self.bound / self.measured if self.measured else float("inf")
+
+    @property
+    def holds(self) -> bool:
+        """False only if the spread exceeds the bound by more than rounding."""
+        return self.measured <= self.bound + ROUNDING * self.spread
+
+
+def check_product(
+    ps: Sequence[Float[Tensor, "tokens tokens"]], x: Float[Tensor, "tokens dim"]
+) -> ProductCheck:
+    """Dobrushin's certificate of a stack of attention matrices, beside the spread that it bounds.
+
+    measured = osc(P_L ... P_1 X); bound = tau(P_L ... P_1) osc(X); layerwise = osc(X) prod_l tau(P_l), which
+    is never smaller and says nothing where every factor is 1; spread = osc(X).
+
+    ps: P_1 first, each (tokens, tokens); x: (tokens, dim). Raises ``TypeError`` or ``ValueError`` for an
+    empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: Chapter 10, Lemma
+    (Contraction); the coefficient and the lemma are Dobrushin's.
+
+    >>> half = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    >>> found = check_product([half, half], torch.tensor([[0.0], [1.0], [1.0]]))
+    >>> found.measured, found.bound, found.layerwise, found.slack, found.holds
+    (0.75, 0.75, 1.0, 1.0, True)
+    """
+    require_float("x", x)
+    ok = x.ndim == 2 and 0 not in x.shape
+    require_shape("x", x, "(tokens, dim), one sample, neither axis empty", ok)
+    if not len(ps):
+        raise ValueError("ps: expected at least one attention matrix, got none; pass [p]")
+    product, factors = torch.eye(len(x), dtype=x.dtype, device=x.device), 1.0
+    for p in ps:
+        require_instance("ps", p, Tensor)
+        require_dtype("ps", p, x.dtype, "x")
+        require_shape("ps", p, f"{len(x)} queries and keys, as x has tokens", p.shape == product.shape)
+        factors *= float(dobrushin(p))
+        product = p @ product
+    spread = float(oscillation(x))
+    bound = float(dobrushin(product)) * spread
+    return ProductCheck(float(oscillation(product @ x)), bound, factors * spread, spread)
+
+
+def _turned(rows: Tensor, turn: Tensor) -> Tensor:
+    """Every pair of features (2k, 2k + 1) of row i, rotated by turn[i, k]."""
+    even, odd = rows[..., 0::2], rows[..., 1::2]
+    cos, sin = turn.cos(), turn.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+
+
+def _radius(q: Tensor) -> float:
+    return float(torch.linalg.eigvals(q).abs().max())

@@ -1,0 +1,319 @@
+r"""What a skip guarantees and what it does not: bounds for X' = skip X + SA(X), each beside what it bounds.
+
+S_1 and S_inf are the two ledgers of Chapter 5: what a layer can move in the column and in the row norm, as a
+share of the residual. They are of the order of the squared residual, so a small residual changes slowly.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
+from ranklib.attention import SelfAttention
+from ranklib.bound_constants import f_lambda, x_star
+from ranklib.bounds import Hypothesis, lam, scaled_log10, size_of, weight_norms
+from ranklib.centres import mean_centre, residual_about
+from ranklib.layers import Network
+from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.propagation import ResidualState, propagate_layer
+from ranklib.residual import residual_size
+from ranklib.softmax import attention_matrix, score_parts
+
+ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
+
+
+class Sides(NamedTuple):
+    """A size between two bounds. ``low`` and ``high`` enclose the measured size itself."""
+
+    lower: float
+    low: float
+    high: float
+    upper: float
+
+    @property
+    def holds(self) -> bool:
+        """False only if the size is certainly outside."""
+        return self.low <= self.upper * (1 + ROUNDING) and self.lower <= self.high * (1 + ROUNDING)
+
+    @property
+    def slack(self) -> tuple[float, float]:
+        """How many times the size is above the lower bound, and the upper bound above the size, at least."""
+        pairs = (self.low, self.lower), (self.upper, self.high)
+        return tuple(size / bound if bound > 0 else math.inf for size, bound in pairs)
+
+
+def ledgers(
+    attention: SelfAttention, rho: Float[Tensor, "*batch"] | float
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+    r"""What a layer moves at most, in the column and in the row norm, as a share of the residual.
+
+    .. math:: S_1 = \sum_h F(\Lambda_h)\|W_h\|_1, \qquad S_\infty = \sum_h 2\tanh(\Lambda_h/2)\|W_h\|_\infty
+
+    Raises ``TypeError`` or ``ValueError`` for a wrong kind, NaN, infinity or a negative rho. Source:
+    Chapter 5, Theorem (Many heads); used in Chapter 7, Theorem (Two sides).
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
+    >>> [round(s.item(), 4) for s in ledgers(attention, 0.1)]
+    [0.0051, 0.01]
+    """
+    size = lam(attention, rho)
+    _, w_1, w_inf = weight_norms(attention)
+    return (f_lambda(size) * w_1).sum(-1), (2 * (size / 2).tanh() * w_inf).sum(-1)
+
+
+def check_norms(
+    attention: SelfAttention,
+    x: Float[Tensor, "tokens dim"],
+    centre: Float[Tensor, " dim"],
+    skip: float | int = 1.0,
+    tol: float = 1e-3,
+) -> dict[str, Sides]:
+    r"""Each norm apart, about any centre z of X and the centre of X' that belongs to it.
+
+    .. math:: (|\alpha| - S_p)_+\,\|R\|_p \le \|R'\|_p \le (|\alpha| + S_p)\,\|R\|_p, \qquad p = 1, \infty
+
+    R = X - 1 z^T, and R' = alpha R + sum_h (P_h - 1 p_h^T) R W_h is X' about alpha z plus the attention's own
+    constant row. Keys "1" and "inf". Raises ``TypeError`` or ``ValueError`` for a wrong kind or shape, NaN or
+    infinity. Source: Chapter 7, Theorem (Two sides).
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> attention = SelfAttention.random(6, 3, generator=generator, scale=0.3)
+    >>> x = torch.randn(7, 6, dtype=torch.float64, generator=generator) / 3
+    >>> [sides.holds for sides in check_norms(attention, x, x[0]).values()]
+    [True, True]
+    """
+    require_instance("attention", attention, SelfAttention)
+    attention.check_input(x)
+    require_shape("x", x, "(tokens, dim), one sample", x.ndim == 2)
+    strength = abs(_strength(skip))
+    found = residual_size(x, tol)
+    best = found.centre.to(x)
+    moved = torch.zeros_like(x)
+    for h, w in enumerate(attention.w):
+        bias = None if attention.b_q is None else attention.b_q[h]
+        e, key = score_parts(x, best, attention.w_q[h], attention.w_k[h], bias)
+        base = attention_matrix(key[None])
+        moved = moved + (attention_matrix(e + key) - base) @ (x - best) @ w
+    r = residual_about(x, centre)
+    after = skip * r + moved
+    sides = {}
+    for name, norm, s in zip(("1", "inf"), (max_col_sum, max_row_sum), ledgers(attention, found.upper)):
+        before, now = norm(r).item(), norm(after).item()
+        sides[name] = Sides(max(strength - s.item(), 0) * before, now, now, (strength + s.item()) * before)
+    return sides
+
+
+def check_step(
+    attention: SelfAttention, x: Float[Tensor, "tokens dim"], skip: float | int = 1.0, tol: float = 1e-3
+) -> Sides:
+    r"""One layer with a skip of strength alpha: its residual between the two bounds, all enclosed.
+
+    .. math:: \sqrt{(|\alpha| - S_1)_+ (|\alpha| - S_\infty)_+}\;\rho \le \|\mathrm{res}\,X'\|
+              \le \sqrt{(|\alpha| + S_1)(|\alpha| + S_\infty)}\;\rho
+
+    No hypothesis. rho and ||res X'|| are enclosed to the relative gap ``tol``, which the bounds take into
+    account. Raises as ``check_norms`` and ``residual_size`` do. Source: Chapter 7, Theorem (Two sides).
+
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one)
+    >>> pair = torch.tensor([[0.25], [-0.25]], dtype=torch.float64)
+    >>> [round(size, 3) for size in check_step(attention, pair)]  # 0.3536 before
+    [0.318, 0.331, 0.331, 0.389]
+    """
+    require_instance("attention", attention, SelfAttention)
+    attention.check_input(x)
+    require_shape("x", x, "(tokens, dim), one sample", x.ndim == 2)
+    strength = abs(_strength(skip))
+    low, high = (10**size for size in _enclosure(ResidualState.of(x), tol))
+    s_1, s_inf = (s.item() for s in ledgers(attention, high))
+    shrunk = math.sqrt(max(strength - s_1, 0) * max(strength - s_inf, 0))
+    grown = math.sqrt(strength + s_1) * math.sqrt(strength + s_inf)
+    after = (10**size for size in _enclosure(ResidualState.of(skip * x + attention(x)), tol))
+    return Sides(shrunk * low, *after, grown * high)
+
+
+class SlowDecay(NamedTuple):
+    """Layer by layer: log10 of the enclosed residual and of both bounds, and the hypotheses at its input.
+
+    ``k`` is K; ``at_start`` the hypothesis of part (c). ``hypotheses[l]`` are those of layer l + 1. From the
+    first layer that fails on, the bounds are -inf and +inf: they say nothing.
+    """
+
+    k: float
+    measured: list[tuple[float, float]]
+    lower: list[float]
+    upper: list[float]
+    hypotheses: list[dict[str, Hypothesis]]
+    at_start: Hypothesis
+
+    @property
+    def fails(self) -> list[int]:
+        """The layers, counted from 1, where a hypothesis fails."""
+        return [
+            layer
+            for layer, found in enumerate(self.hypotheses, 1)
+            if not all(hypothesis.holds for hypothesis in found.values())
+        ]
+
+    @property
+    def holds(self) -> bool:
+        """False only if a residual is certainly outside its bounds."""
+        return all(
+            low <= upper + ROUNDING and lower <= high + ROUNDING
+            for (low, high), lower, upper in zip(self.measured, self.lower, self.upper, strict=True)
+        )
+
+
+def check_slow_decay(
+    network: Network, x: Float[Tensor, "tokens dim"] | ResidualState, tol: float = 1e-3
+) -> SlowDecay:
+    r"""Skips of strength 1 through L layers: the residual between two algebraic laws.
+
+    .. math:: \frac1{\rho_0^2} - KL \le \frac1{\rho_L^2} \le \frac1{\rho_0^2} + 2KL, \qquad
+              K = \max_l \sum_h q_h (\|W_h\|_1 + \|W_h\|_\infty)
+
+    It holds as long as at every layer Lambda_h <= x*/2 = 0.628 (``lam``) and K rho_l^2 <= 1/2 (``k``); both
+    are checked at each layer's own input, and reported. States are propagated exactly, so tiny residuals do
+    not show rounding. Raises ``ValueError`` for a network with an MLP, a norm or another skip, and as
+    ``propagate`` does. Source: Chapter 7, Theorem (Slow decay).
+
+    >>> from ranklib.layers import Layer
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> layer = Layer(SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one))
+    >>> pair = torch.tensor([[0.5], [-0.5]], dtype=torch.float64)
+    >>> found = check_slow_decay(Network([layer] * 5), pair)
+    >>> found.k, found.fails, found.holds
+    (2.0, [1, 2], True)
+    """
+    require_instance("network", network, Network)
+    for layer in network.layers:
+        if layer.mlp is not None or layer.norm != "none" or float(layer.skip) != 1:
+            parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}, skip={layer.skip}"
+            raise ValueError(
+                f"network: expected attention and skips of strength 1, got {parts}; "
+                'use network.switched(skip=True, mlp=False, norm="none")'
+            )
+    weights = [weight_norms(layer.attention) for layer in network.layers]
+    k = max((q * (w_1 + w_inf)).sum().item() for q, w_1, w_inf in weights)
+    states = [x if isinstance(x, ResidualState) else ResidualState.of(x)]
+    for layer in network.layers:
+        states.append(propagate_layer(states[-1], layer))
+    measured = [_enclosure(state, tol) for state in states]
+    lower, upper, hypotheses = [measured[0][0]], [measured[0][1]], []
+    for l, (q, _, _) in enumerate(weights):
+        size = _square(measured[l][1])
+        lam_max = _at_most(q.max().item() * size, x_star() / 2)
+        hypotheses.append({"lam": lam_max, "k": _at_most(k * size, 0.5)})
+        good = all(hypothesis.holds for earlier in hypotheses for hypothesis in earlier.values())
+        lower.append(slow_law(k, lower[0], l + 1)[0] if good else -math.inf)
+        upper.append(slow_law(k, upper[0], l + 1)[1] if good else math.inf)
+    q_max = max(q.max().item() for q, _, _ in weights)
+    needed = k * len(weights) + max(2 * k, 2 * q_max / x_star())
+    return SlowDecay(k, measured, lower, upper, hypotheses, _at_most(_square(upper[0]) * needed, 1.0))
+
+
+def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
+    r"""log10 of both sides of the algebraic law; the upper one is infinite where K L rho^2 >= 1.
+
+    .. math:: \frac{\rho}{\sqrt{1 + 2KL\rho^2}}, \qquad \frac{\rho}{\sqrt{1 - KL\rho^2}}
+
+    The formula only: ``check_slow_decay`` has the hypotheses. Raises ``TypeError`` or ``ValueError`` for a k
+    that is negative or not finite, or a depth that is no integer from 0 on. Source: Chapter 7, Theorem (Slow
+    decay).
+
+    >>> [round(10**size, 4) for size in slow_law(2.0, -1.0, 10)]
+    [0.0845, 0.1118]
+    """
+    require_int("depth", depth, 0)
+    k = size_of("k", k).item()
+    power = k * depth * _square(log10_rho) if k * depth else 0.0
+    below = math.log1p(2 * power) / 2 / math.log(10)
+    above = math.log1p(-power) / 2 / math.log(10) if power < 1 else -math.inf
+    return log10_rho - below, log10_rho - above
+
+
+def skip_maximum(c: float, rho: float, depth: int) -> float:
+    r"""log10 of the printed upper bound with skips, which is never below 2^L rho.
+
+    .. math:: \max_{0 \le l \le L} (2c)^{(3^l - 1)/2}\; 2^{3^l (L - l)}\; \rho^{3^l}
+
+    With c = 4 beta H / sqrt(d_qk) and the composite beta it is the paper's, and false by
+    Chapter 7, Example (Skip corollary); with max(beta_1, beta_inf) and small scores it is true by
+    Chapter 7, Proposition (Repaired maximum). Raises ``TypeError`` or ``ValueError`` for a c or rho that is
+    negative or not finite, or a depth that is no integer from 0 to 600.
+
+    >>> [round(10 ** skip_maximum(0.25, 0.5, depth), 6) for depth in (0, 1, 2)]  # 2^L rho
+    [0.5, 1.0, 2.0]
+    """
+    require_int("depth", depth, 0)
+    if depth > 600:
+        raise ValueError(f"depth: expected at most 600, got {depth}; 3^depth leaves the range of float64")
+    log_c, log_rho = (size_of(name, value).log10().item() for name, value in (("c", 2 * c), ("rho", rho)))
+    if log_rho == -math.inf:
+        return -math.inf
+    return max(
+        ((3.0**l - 1) / 2 * log_c if l else 0.0) + 3.0**l * ((depth - l) * math.log10(2) + log_rho)
+        for l in range(depth + 1)
+    )
+
+
+def cosine_with_skips(
+    tokens: int, depth: int, branch: float | int = 1.0, skip: float | int = 1.0, start: float | int = 0.0
+) -> float:
+    r"""The cosine of two tokens after L layers of uniform attention with independent random values.
+
+    .. math:: 1 - \cos_L = \frac{1 - \cos_0}{1 + \frac{1 + (n-1)\cos_0}n\big((1 + s)^L - 1\big)}, \qquad
+              s = \frac{\eta^2}{\alpha^2}
+
+    Layers X <- alpha X + eta J X W, entries of W independent with mean 0 and variance 1/d; the cosine is the
+    quotient of the expected products of equally long tokens, exact as d grows. Raises ``TypeError`` or
+    ``ValueError`` for fewer than 2 tokens, a negative depth, a branch that is not finite, a skip that is zero
+    or not finite, or a start outside [-1/(n-1), 1]. Source: Chapter 7, Theorem (Aligned directions).
+
+    >>> [round(cosine_with_skips(32, depth), 3) for depth in (0, 8, 32)]
+    [0.0, 0.889, 1.0]
+    >>> round(cosine_with_skips(32, 1000, branch=1000**-0.5), 3)
+    0.051
+    """
+    require_int("tokens", tokens, 2)
+    require_int("depth", depth, 0)
+    ratio = _strength(branch, "branch") / _nonzero(skip)
+    if not -1 / (tokens - 1) <= start <= 1:
+        raise ValueError(f"start: expected a cosine from -1/(tokens - 1) to 1, got {start}; use 0")
+    exponent = depth * math.log1p(ratio**2)
+    grown = math.expm1(exponent) if exponent < 700 else math.inf
+    common = (1 + (tokens - 1) * start) / tokens
+    return 1 - (1 - start) / (1 + common * grown if common > 0 else 1)
+
+
+def _square(log10: float) -> float:
+    return 10 ** (2 * log10) if log10 < 150 else math.inf
+
+
+def _at_most(value: float, limit: float) -> Hypothesis:
+    return Hypothesis(value, limit, value <= limit)
+
+
+def _strength(value: float | int, name: str = "skip") -> float:
+    require_float(name, torch.as_tensor(float(value)))
+    return float(value)
+
+
+def _nonzero(skip: float | int) -> float:
+    require_positive("skip", abs(_strength(skip)))
+    return float(skip)
+
+
+def _enclosure(state: ResidualState, tol: float) -> tuple[float, float]:
+    """log10 of a lower and an upper bound of the least residual; exact but for rounding for two tokens."""
+    require_positive("tol", tol)
+    if len(state.mantissa) > 2:
+        found = residual_size(state.mantissa, tol)
+        return tuple(scaled_log10(size, state.exponent).item() for size in (found.lower, found.upper))
+    size = composite(residual_about(state.mantissa, mean_centre(state.mantissa)))
+    log10 = scaled_log10(size, state.exponent).item()
+    return log10 - 1e-14, log10 + 1e-14
