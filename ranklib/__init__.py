@@ -16,6 +16,7 @@ from ranklib.centres import (
     row_sum,
 )
 from ranklib.layers import Layer, Network
+from ranklib.lipschitz import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.measures import (
     MEASURES,
     attention_entropy,
@@ -38,6 +39,7 @@ from ranklib.measures import (
     spectral_gap,
     stable_rank,
 )
+from ranklib.normalisation import affine_rank, column_norm, layer_norm, rms_norm, row_std
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.path_sums import length_spectrum
 from ranklib.paths import (
@@ -50,8 +52,18 @@ from ranklib.paths import (
     path_output,
     sample_paths,
 )
+from ranklib.positions import (
+    ProductCheck,
+    alibi_bias,
+    asymptotic_rate,
+    check_product,
+    difference_map,
+    relative_bias,
+    rotary_scores,
+)
 from ranklib.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
+from ranklib.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
 from ranklib.sliders import explore
 from ranklib.softmax import (
     attention_matrix,
