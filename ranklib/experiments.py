@@ -6,11 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
+from ranklib.architectures import ARCHITECTURES
 from ranklib.layers import Network
 from ranklib.measures import composite_residual
 from ranklib.path_sums import bias_part, length_spectrum
 from ranklib.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 from ranklib.runs import Experiment
+from ranklib.trained_runs import TRAINED
 
 VARIANTS = {
     "attention": {"skip": False, "mlp": False, "norm": "none"},
@@ -200,5 +202,7 @@ EXPERIMENTS = {
             seeds={"quick": range(1), "paper": range(1)},
             minutes=1,
         ),
+        *ARCHITECTURES,
+        *TRAINED,
     ]
 }

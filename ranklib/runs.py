@@ -64,7 +64,7 @@ class Experiment:
     run: Callable[..., dict]
     sizes: dict[str, dict]
     seeds: dict[str, range]
-    minutes: float
+    minutes: float | int
 
     def __call__(self, size: str | None = None, device: torch.device | None = None) -> dict:
         """Run all seeds at one size; the result has the layout of :func:`load`, without provenance."""

@@ -1,13 +1,8 @@
-"""Record every experiment at paper size, or the named ones.  python scripts/record_results.py [NAME ...]"""
+"""Record every experiment at paper size, or the named ones: the same as python -m ranklib reproduce [NAME ...]"""
 
 import sys
 
-from ranklib.experiments import EXPERIMENTS
-from ranklib.runs import record
+from ranklib.__main__ import main
 
 if __name__ == "__main__":
-    names = sys.argv[1:] or list(EXPERIMENTS)
-    if unknown := [n for n in names if n not in EXPERIMENTS]:
-        sys.exit(f"expected names among {list(EXPERIMENTS)}, got {unknown}")
-    for path in record(EXPERIMENTS[n] for n in names):
-        print("wrote", path.name)
+    sys.exit(main(["reproduce", *sys.argv[1:]]))

