@@ -197,8 +197,8 @@ TRAINED = [
                 },
             },
         },
-        seeds={"quick": range(1), "paper": range(5)},
-        minutes=8,
+        seeds={"quick": range(1), "paper": range(3)},
+        minutes=5,
     ),
     Experiment(
         name="hull",
@@ -241,8 +241,8 @@ TRAINED = [
                 "released_seeds": 1,
             },
         },
-        seeds={"quick": range(1), "paper": range(3)},
-        minutes=25,
+        seeds={"quick": range(1), "paper": range(2)},
+        minutes=15,
     ),
     Experiment(
         name="memorisation",
@@ -274,7 +274,7 @@ TRAINED = [
                 "once": ["text, MLP", "released"],
             },
         },
-        seeds={"quick": range(1), "paper": range(3)},
-        minutes=30,
+        seeds={"quick": range(1), "paper": range(2)},
+        minutes=20,
     ),
 ]
