@@ -205,8 +205,9 @@ def rank_two() -> tuple[Float[Tensor, "2 2"], SelfAttention]:
     .. math:: x_1 = (0, 1), \quad x_2 = -(\tfrac12, \tfrac{\sqrt3}2), \quad W_{QK} = 0, \quad
               W_V = \begin{pmatrix}1 & 2\\ 0 & 1\end{pmatrix}
 
-    To be used with ``causal_mask(2)``: token 1 sees itself, token 2 both with weight one half. Source:
-    Chapter 9, Example (Rank two), after Wu et al. (2024).
+    To be used with ``causal_mask(2)``: token 1 sees itself, token 2 both with weight one half. Turns of
+    token 2 die out; a turn of token 1 to (p, q) with p < 0 leads away, to equal tokens. Source: Chapter 9,
+    Example (Rank two), after Wu et al. (2024).
 
     >>> x, attention = rank_two()
     >>> [[round(v, 3) for v in row] for row in attention(x, torch.ones(2, 2).tril().bool()).tolist()]

@@ -122,7 +122,8 @@ def asymptotic_rate(
 
     The largest modulus of an eigenvalue of Y -> sum_h Q_h Y W_h, with Q_h = ``difference_map``(P_h) of the
     attention at the common row; for one head without values it is |lambda_2(P)|. 0 means faster than any
-    geometric rate: cubic where the rows of P are equal.
+    geometric rate: cubic where the rows of P are equal. Values move the common row, so with w the rate is
+    that of layers that all have the same P_h (masks and biases; rotary scores depend on the row).
 
     p: (tokens, tokens), or (heads, tokens, tokens) together with w: (heads, dim, dim), the products
     W_V W_O. Raises ``ValueError`` for several heads without w, and as ``difference_map`` does. Source:

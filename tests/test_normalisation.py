@@ -234,7 +234,7 @@ def test_the_pair_goes_where_the_nose_says(value):
 
 
 @torch.no_grad()
-def test_rank_two_stays_and_attracts():
+def test_rank_two_stays_and_attracts_token_2_only():
     x, attention = rank_two()
     for seed in range(5):
         y = x.clone()
@@ -242,6 +242,13 @@ def test_rank_two_stays_and_attracts():
         for _ in range(40):
             y = rms_norm(attention(y, causal_mask(2))) / 2**0.5
         assert torch.allclose(y, x, atol=1e-12) and abs(float(torch.linalg.det(y))) > 0.49
+    for p in (1e-3, 1e-2, -1e-2, -1e-3):
+        y = torch.tensor([[p, 1.0], [-0.5, -(0.75**0.5)]], dtype=F64)
+        for _ in range(600):
+            y = rms_norm(attention(y, causal_mask(2))) / 2**0.5
+        away = p < 0  # then token 1 goes to (0, -1), and token 2 to token 1
+        assert torch.allclose(y, y[:1].expand(2, 2) if away else x, atol=1e-3)
+        assert math.isclose(y[0, 1] / y[0, 0], 1 / p + 1200, rel_tol=1e-9)
     z = torch.tensor([[0.6, 0.8], [-0.8, 0.6]], dtype=F64)
     turn = torch.tensor([[0.6, 0.8], [-0.8, 0.6]], dtype=F64)[None]
     turned = SelfAttention(w_q=attention.w_q, w_k=attention.w_k, w_v=turn, w_o=attention.w_o)

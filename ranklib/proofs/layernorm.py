@@ -155,7 +155,7 @@ def epsilon_threshold() -> Derivation:
 
 def rank_two() -> Derivation:
     """Two tokens of rank 2 that stay, and orthogonal values (Chapter 9, Example (Rank two))."""
-    phi = sp.Symbol("phi", real=True)
+    phi, p, q = sp.symbols("phi p q", real=True)
     value, root = sp.Matrix([[1, 2], [0, 1]]), sp.sqrt(3) / 2
     first, second, tangent = sp.Matrix([[0, 1]]), sp.Matrix([[-HALF, -root]]), sp.Matrix([[root, -HALF]])
     return Derivation(
@@ -167,7 +167,11 @@ def rank_two() -> Derivation:
             identity("token 2 stays", (first + second) * value, second,
                      "It sees both with weight one half; the length of the row is divided out.",
                      latex=r"(x_1 + x_2) W_V = x_2"),
-            identity("its length", second.dot(second), 1, "So the division does not move it.",
+            identity("any other token 1", sp.Matrix([[p, q]]) * value, sp.Matrix([[p, q + 2 * p]]),
+                     "Its quotient q/p grows by 2: it goes to (0, 1) if p is positive, "
+                     "to (0, -1) if negative.",
+                     latex=r"(p, q) W_V = (p, q + 2 p)"),
+            identity("the length of token 2", second.dot(second), 1, "So the division does not move it.",
                      latex=r"|x_2| = 1"),
             identity("rank two", first.col_join(second).det(), HALF, "The determinant is not zero.",
                      latex=r"\det (x_1; x_2) = \tfrac{1}{2}"),
@@ -175,7 +179,8 @@ def rank_two() -> Derivation:
                      "The part along the circle of the image of a tangent vector.",
                      latex="\\tau W_V \\tau^\\top = 1 - \\tfrac{\\sqrt{3}}{2}\n\\quad \\text{for} \\quad "
                            "\\tau = (\\tfrac{\\sqrt{3}}{2}, -\\tfrac{1}{2})"),
-            inequality("dies out", 1 - root, sp.Rational(1, 7), "So the equilibrium attracts token 2.",
+            inequality("dies out", 1 - root, sp.Rational(1, 7),
+                       "So the equilibrium attracts token 2, not token 1.",
                        strict=True, latex=r"1 - \tfrac{\sqrt{3}}{2} < \tfrac{1}{7}"),
             identity("orthogonal values",
                      sp.Matrix([[1 + sp.cos(2 * phi), sp.sin(2 * phi)]]),
