@@ -165,8 +165,8 @@ def outlier_residual(top: float, rest: float, count: int, tokens: int) -> float:
     t = top, q = rest, N = count. With column sums at most f, the centre takes at most (f - t) / (n - 2) of
     the first column and (f - q) / (n - 2) of each other one: the product with the largest row sum is concave
     in f up to f = F, where both row sums agree, and increases from there. The first term is attained where
-    it is the smaller one and 2 s <= q. Raises ``TypeError`` or ``ValueError`` unless count >= 1, tokens >= 3 and 0 < rest <= top.
-    Source: Chapter 8, Example (Spectral norm one).
+    it is the smaller one and 2 s <= q. Raises ``TypeError`` or ``ValueError`` unless count >= 1, tokens >= 3
+    and 0 < rest <= top. Source: Chapter 8, Example (Spectral norm one).
 
     >>> round(outlier_residual(0.5, 0.0055243, 8192, 1502), 3)
     4.64

@@ -16,7 +16,7 @@ from ranklib.attention import SelfAttention
 from ranklib.bound_constants import f_lambda, x_star
 from ranklib.bounds import Hypothesis, lam, scaled_log10, size_of, weight_norms
 from ranklib.centres import mean_centre, residual_about
-from ranklib.layers import Network
+from ranklib.layers import Layer, Network
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
 from ranklib.residual import residual_size
@@ -115,8 +115,8 @@ def check_step(
     .. math:: \sqrt{(|\alpha| - S_1)_+ (|\alpha| - S_\infty)_+}\;\rho \le \|\mathrm{res}\,X'\|
               \le \sqrt{(|\alpha| + S_1)(|\alpha| + S_\infty)}\;\rho
 
-    No hypothesis. rho and ||res X'|| are enclosed to the relative gap ``tol``, which the bounds take into
-    account. Raises as ``check_norms`` and ``residual_size`` do. Source: Chapter 7, Theorem (Two sides).
+    No hypothesis. Residuals are carried apart from the common row, and enclosed to the relative gap ``tol``.
+    Raises as ``check_norms`` and ``residual_size`` do. Source: Chapter 7, Theorem (Two sides).
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one)
@@ -128,18 +128,19 @@ def check_step(
     attention.check_input(x)
     require_shape("x", x, "(tokens, dim), one sample", x.ndim == 2)
     strength = abs(_strength(skip))
-    low, high = (10**size for size in _enclosure(ResidualState.of(x), tol))
+    state = ResidualState.of(x)
+    after = propagate_layer(state, Layer(attention, skip=skip))
+    low, high, *sizes = (10**size for each in (state, after) for size in _enclosure(each, tol))
     s_1, s_inf = (s.item() for s in ledgers(attention, high))
     shrunk = math.sqrt(max(strength - s_1, 0) * max(strength - s_inf, 0))
     grown = math.sqrt(strength + s_1) * math.sqrt(strength + s_inf)
-    after = (10**size for size in _enclosure(ResidualState.of(skip * x + attention(x)), tol))
-    return Sides(shrunk * low, *after, grown * high)
+    return Sides(shrunk * low, *sizes, grown * high)
 
 
 class SlowDecay(NamedTuple):
     """Layer by layer: log10 of the enclosed residual and of both bounds, and the hypotheses at its input.
 
-    ``k`` is K; ``at_start`` the hypothesis of part (c). ``hypotheses[l]`` are those of layer l + 1. From the
+    ``k`` is K; ``at_start`` the hypothesis of part (b). ``hypotheses[l]`` are those of layer l + 1. From the
     first layer that fails on, the bounds are -inf and +inf: they say nothing.
     """
 
@@ -221,9 +222,8 @@ def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
 
     .. math:: \frac{\rho}{\sqrt{1 + 2KL\rho^2}}, \qquad \frac{\rho}{\sqrt{1 - KL\rho^2}}
 
-    The formula only: ``check_slow_decay`` has the hypotheses. Raises ``TypeError`` or ``ValueError`` for a k
-    that is negative or not finite, or a depth that is no integer from 0 on. Source: Chapter 7, Theorem (Slow
-    decay).
+    The formula only: ``check_slow_decay`` has the hypotheses. Raises ``TypeError`` or ``ValueError`` unless
+    k is finite and not negative, and depth an integer from 0 on. Source: Chapter 7, Theorem (Slow decay).
 
     >>> [round(10**size, 4) for size in slow_law(2.0, -1.0, 10)]
     [0.0845, 0.1118]

@@ -121,6 +121,14 @@ def test_both_sides_become_equal_for_small_tokens():
         assert found.upper / found.lower < 1.0003
 
 
+@pytest.mark.parametrize("spread", [1e-6, 1e-13])
+def test_one_step_sees_a_residual_near_the_rounding_of_the_tokens(spread):
+    for seed in range(6):
+        attention, noise, _ = draw(seed, spread)
+        for tokens in (2, 7):
+            assert check_step(attention, 3 + noise[:tokens]).holds
+
+
 def test_a_wrong_size_is_noticed():
     found = check_step(*draw(0, 1e-2)[:2])
     assert not found._replace(low=found.upper * 1.01, high=found.upper * 1.02).holds

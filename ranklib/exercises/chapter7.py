@@ -67,11 +67,11 @@ def second_crush(answer):
     for _ in range(5):
         a = layer(a)
     truth = a[0, 0].item()
-    if math.isclose(number(answer), truth, rel_tol=6e-3):
+    if math.isclose(number(answer), truth, rel_tol=0.02):
         return None
     if 0 <= number(answer) < 1e-6:
         return "counted on a second crush: after the first, w a² is tiny and tanh of it too."
-    if math.isclose(number(answer), first, rel_tol=6e-3):
+    if math.isclose(number(answer), first, rel_tol=0.02):
         return "that is the factor of the first layer; multiply it by the first half-gap."
     return UNKNOWN
 

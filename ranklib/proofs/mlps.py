@@ -63,7 +63,7 @@ def both_norms() -> Derivation:
             inequality("makes the residual larger", composite(sp.Matrix([[1, 0], [-1, 0]])),
                        composite(turned),
                        "So spectral norm 1 is not enough either.", strict=True,
-                       latex=r"\sqrt{2} < \sqrt{1 + \sqrt{2}} \, \sqrt{1}"),
+                       latex=r"\sqrt{2} < \sqrt{1 + \sqrt{2}}"),
             identity("by this much", composite(turned) ** 2, 1 + ROOT(2),
                      "Twice the largest entry times the sum of entries.",
                      latex=r"2 \cos^2 \tfrac{\pi}{8} + 2 \cos \tfrac{\pi}{8} \sin \tfrac{\pi}{8} "
@@ -104,7 +104,7 @@ def two_linear_maps() -> Derivation:
                        "Between max(P, N) and the simple bound P + N.",
                        latex=r"\tfrac{1}{2} (P + N) \le \max(P, N)"),
             identity("two units make an absolute value", sp.Max(t, 0) + sp.Max(-t, 0), t,
-                     "P = N = 0 + 1 each: the formula gives slope 1, the simple bound 2.",
+                     "P = N = 1: the formula gives slope 1, the simple bound P + N gives 2.",
                      assumptions="t positive; the other sign alike",
                      latex=r"\mathrm{relu}(t) + \mathrm{relu}(-t) = |t|"),
             identity("no signs, no loss", v1 * w1 + v2 * w2, abs(v1 * w1 + v2 * w2),
