@@ -15,6 +15,7 @@ from ranklib.centres import (
     residual_about,
     row_sum,
 )
+from ranklib.deep_trace import DeepTrace, as_network
 from ranklib.layers import Layer, Network
 from ranklib.lipschitz import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.measures import (
@@ -42,6 +43,7 @@ from ranklib.measures import (
 from ranklib.normalisation import affine_rank, column_norm, layer_norm, rms_norm, row_std
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.path_sums import length_spectrum
+from ranklib.path_evaluation import evaluate_exact, evaluate_paths
 from ranklib.paths import (
     bias_row,
     count_paths,

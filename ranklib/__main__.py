@@ -68,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options)
     except KeyboardInterrupt:
-        print("ranklib: stopped; the same command goes on with what is missing", file=sys.stderr)
+        print(f"ranklib: stopped; {options.stopped}", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, OSError, ArithmeticError, pretrained.Missing) as error:
+    except (ValueError, TypeError, OSError, ArithmeticError, RuntimeError) as error:
         print(f"ranklib: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=AFTER.format(names=names),
         **options,
     )
-    add.set_defaults(run=_trace)
+    add.set_defaults(run=_trace, stopped="nothing is kept of a trace: the same command begins again")
     add.add_argument("model", metavar="MODEL", help="a folder, a name on the hub, minilm or mpnet")
     of_trace = {
         "--text": {"type": Path, "metavar": "FILE", "help": "samples, one a paragraph (biographies)"},
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, keywords in of_trace.items():
         add.add_argument(name, **keywords)
     add = commands.add_parser("reproduce", help="record the book's runs", description=REPRODUCE, **options)
-    add.set_defaults(run=_reproduce)
+    add.set_defaults(run=_reproduce, stopped="the same command goes on with what is missing")
     add.add_argument("names", nargs="*", metavar="NAME", help="which runs (default: all)")
     add.add_argument("--list", action="store_true", help="only say which there are, and how long they take")
     add.add_argument("--size", choices=SIZES, default="paper", help="default: %(default)s")
@@ -149,6 +149,8 @@ def _trace(options: argparse.Namespace) -> int:
     model, tokenizer, title = pretrained.load_model(options.model)
     inputs = pretrained.tokenise(tokenizer, texts[: options.samples], options.tokens)
     pretrained.require_fits(model, inputs)
+    _require_pairs(inputs, options.text)
+    folder = _folder(options.out or Path(f"trace-{Path(options.model).resolve().name}"))
     result = trace(
         model.to(current_device(), DTYPES[options.dtype]),
         inputs,
@@ -157,9 +159,8 @@ def _trace(options: argparse.Namespace) -> int:
         as_released=options.as_released,
         batch_size=8,
     )
-    print(f"{title}\ntext: {source}\n{result}")
-    folder = options.out or Path(f"trace-{Path(options.model).name}")
-    folder.mkdir(parents=True, exist_ok=True)
+    least, most = int(result.tokens.min()), int(result.tokens.max())
+    print(f"{title}\ntext: {source}, {least if least == most else f'{least} to {most}'} tokens\n{result}")
     result.to_csv(folder / "trace.csv")
     origin = provenance([], time.perf_counter() - start)
     origin["versions"]["transformers"] = version("transformers")
@@ -197,6 +198,27 @@ def _texts(path: Path | None) -> tuple[list[str], str]:
     return [block for block in blocks if block], f"{path.name}, one sample a paragraph"
 
 
+def _require_pairs(inputs: dict[str, torch.Tensor], text: Path | None) -> None:
+    """Every sample has two tokens: one token alone is equal to itself, and that is no collapse."""
+    counts = inputs["attention_mask"].sum(1).tolist()
+    if min(counts) < 2:
+        raise ValueError(
+            f"--text: expected at least 2 tokens in every paragraph, got {min(counts)} in paragraph "
+            f"{counts.index(min(counts)) + 1} of {text}; make it longer or leave it out"
+        )
+
+
+def _folder(path: Path) -> Path:
+    """The folder for the files, made before the run, so that a long run is not lost."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"--out: expected a folder that can be written, got {path} ({error.strerror}); give another"
+        ) from error
+    return path
+
+
 def _plain(values: torch.Tensor) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
@@ -205,7 +227,8 @@ def draw(result: Trace, path: Path, epsilon: float) -> None:
     """One panel a measure: its mean over the samples, and the range of the samples, by layer.
 
     A measure that is not negative and spans more than a factor of 100 is drawn as its log10, with the floor
-    of the number format hatched where the measure is a relative residual.
+    of the number format hatched where the measure is a relative residual; another one that is not negative
+    is drawn from zero, so that a small change looks small.
     """
     from matplotlib.figure import Figure
 
@@ -221,11 +244,12 @@ def draw(result: Trace, path: Path, epsilon: float) -> None:
             "low": result.of(name).amin(1),
             "high": result.of(name).amax(1),
         }
-        positive = curves["high"][curves["high"] > 0]
-        logarithmic = bool((curves["low"] >= 0).all()) and bool((positive.amax() > 100 * curves["low"]).any())
+        low, high = float(curves["low"].min()), float(curves["high"].max())
+        logarithmic = low >= 0 and high > 100 * low
         label = name.replace("_", " ")
         if logarithmic:
-            curves = {key: value.clamp(min=epsilon**2).log10() for key, value in curves.items()}
+            least = epsilon / 10 if name in RESIDUALS else epsilon**2  # a zero has no logarithm
+            curves = {key: value.clamp(min=least).log10() for key, value in curves.items()}
             label = f"log₁₀ {label}"
         layers = range(len(curves["mean"]))
         axes.plot(layers, curves["mean"], **line)
@@ -235,6 +259,10 @@ def draw(result: Trace, path: Path, epsilon: float) -> None:
             bottom = min(floor, float(curves["low"].min())) - 1
             shade_floor(axes, floor, bottom)
             axes.set_ylim(bottom=bottom)
+        if low >= 0 and not logarithmic:
+            axes.set_ylim(bottom=0)
+        if number == 0:
+            axes.set_title(f"{result.model}, without {', '.join(result.without) or 'nothing'}")
         axes.set(xlabel="layer" if number == panels - 1 else "", ylabel=label)
         axes.locator_params(nbins=5)
         axes.xaxis.get_major_locator().set_params(integer=True)

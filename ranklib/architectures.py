@@ -1,4 +1,4 @@
-"""The paper's Figure 2 and what lies below its floor: random BERT, ALBERT, XLNet, trained MiniLM, MPNet.
+"""The paper's Figure 2 and what lies below its floor: random BERT, ALBERT, XLNet; trained weights.
 
 Text: the book's biographies, cut to one length. At random initialisation an id is only a label, so all three
 architectures take the same WordPiece ids, modulo their vocabulary (:func:`~ranklib.pretrained.label_ids`).
@@ -12,7 +12,7 @@ from importlib.metadata import version
 import torch
 from torch import Tensor, nn
 
-from ranklib import pretrained
+from ranklib import pretrained, voice_albert
 from ranklib.biographies import biographies
 from ranklib.deep_trace import deep_trace
 from ranklib.runs import Experiment
@@ -103,17 +103,18 @@ def at_initialisation(
 
 @torch.no_grad()
 def with_trained_weights(seed: int, device: torch.device, model: str, samples: int, tokens: int) -> dict:
-    """The same curves with trained weights and the model's own tokenizer: "minilm" or "mpnet".
+    """The same curves with trained weights and the model's own tokens: "minilm", "mpnet" or "albert-ipa".
 
     "mpnet" has position terms in its scores, hence a curve without: "attention, no position terms"; and
-    none "as released", as that code knows no MPNet. Nothing is random; the seed is not used. Raises
-    :class:`~ranklib.pretrained.Missing` without the weights. Source: Chapter 11.
+    none "as released", as that code knows no MPNet. "albert-ipa" reads phonetic symbols, as its record says
+    under "text" (:func:`~ranklib.voice_albert.samples`). Nothing is random; the seed is not used.
+    Raises :class:`~ranklib.pretrained.Missing` without the weights. Source: Chapter 11.
     """
     network, inputs, about = _trained(model, samples, tokens)
     network, inputs = network.to(device), _to(inputs, device)
     single = curves(network, inputs, {"attention, float32": VARIANTS["attention"]})
     clean = {name: options for name, options in VARIANTS.items() if "as_released" not in options}
-    variants = VARIANTS if model == "minilm" else clean | _WITHOUT_POSITIONS
+    variants = VARIANTS if model != "mpnet" else clean | _WITHOUT_POSITIONS
     return curves(network.double(), inputs, variants) | single | about
 
 
@@ -147,6 +148,10 @@ def deep(seed: int, device: torch.device, model: str, samples: int, tokens: int,
 
 
 def _trained(model: str, samples: int, tokens: int) -> tuple[nn.Module, dict[str, Tensor], dict[str, str]]:
+    if model == voice_albert.NAME:
+        network, inputs = voice_albert.load(), {"input_ids": voice_albert.samples(samples, tokens)}
+        about = {"weights": voice_albert.WEIGHTS, "text": voice_albert.TEXT}
+        return network, inputs, about | {"transformers": version("transformers")}
     network, tokenizer, title = pretrained.load_model(model)
     inputs = pretrained.tokenise(tokenizer, [person.text for person in biographies()[:samples]], tokens)
     return network, inputs, {"weights": title, "transformers": version("transformers")}
@@ -184,10 +189,10 @@ ARCHITECTURES = [
             f"trained-{name}",
             with_trained_weights,
             {"model": name} | _QUICK,
-            {"model": name} | _PAPER,
+            {"model": name} | _PAPER | size,
             minutes,
         )
-        for name, minutes in (("minilm", 1), ("mpnet", 4))
+        for name, minutes, size in (("minilm", 1, {}), ("mpnet", 4, {}), ("albert-ipa", 3, {"samples": 8}))
     ),
     _experiment("positions-xlnet", position_terms, _QUICK | _NARROW, _PAPER, 2),
     *(
@@ -209,6 +214,8 @@ def possible(experiments: Iterable[Experiment]) -> tuple[list[Experiment], list[
         model = experiment.sizes["paper"].get("model")
         known = model if model in pretrained.KNOWN else None
         reason = pretrained.missing(known) if experiment.name in names else None
+        if model == voice_albert.NAME:
+            reason = voice_albert.missing()
         if reason is None:
             able.append(experiment)
         else:

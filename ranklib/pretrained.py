@@ -11,6 +11,7 @@ import io
 import os
 import re
 import socket
+import textwrap
 import urllib.parse
 import zipfile
 from collections.abc import Sequence
@@ -116,12 +117,15 @@ def load_model(name: str) -> tuple[nn.Module, Any, str]:
     """(model, tokenizer, title) of "minilm", "mpnet", a folder, or a name on the hub; float32, eval mode.
 
     The title says what the first two are; for others it is the name. Never runs code from the model's
-    repository, never unpickles weights. Raises :class:`Missing` where a package, the network or safetensors
-    weights are missing, ``ValueError`` for a name that is none of these, or without a tokenizer.
+    repository, never unpickles weights. Raises :class:`Missing` where a package, the network, safetensors
+    weights or some of them are missing, or a model takes no text; ``ValueError`` for a name that is none of
+    these, for damaged files, or without a tokenizer.
     """
     package = transformers()
     folder = KNOWN[name][0]() if name in KNOWN else Path(name).expanduser()
     local = folder.is_dir()
+    if folder.is_file():  # transformers would unpickle it
+        raise ValueError(f"MODEL: expected a folder, got the file {name}; give the folder that it is in")
     if local and not (folder / "config.json").is_file():
         raise ValueError(f"MODEL: expected a folder with config.json, got {name}; give the model's folder")
     if not local and (len(name.split("/")) > 2 or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name)):
@@ -133,9 +137,14 @@ def load_model(name: str) -> tuple[nn.Module, Any, str]:
     options = {"trust_remote_code": False, "local_files_only": offline}
     source = str(folder) if local else name
     try:
+        model, loaded = package.AutoModel.from_pretrained(
+            source, use_safetensors=True, output_loading_info=True, **options
+        )
+        _require_loaded(name, model, loaded["missing_keys"])
         tokenizer = package.AutoTokenizer.from_pretrained(source, **options)
-        model = package.AutoModel.from_pretrained(source, use_safetensors=True, **options)
-    except (OSError, ValueError, ImportError, KeyError) as error:
+    except Missing:
+        raise
+    except Exception as error:  # whatever a damaged file or a strange configuration causes
         raise _readable(name, local, offline, error) from error
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise ValueError(
@@ -143,6 +152,23 @@ def load_model(name: str) -> tuple[nn.Module, Any, str]:
             "alone; add its files, for example tokenizer.json"
         )
     return model.float().eval(), tokenizer, KNOWN[name][1] if name in KNOWN else name
+
+
+def _require_loaded(name: str, model: nn.Module, absent: set[str]) -> None:
+    """Raise :class:`Missing` for a model without text, or with weights that no file gave: they are random.
+
+    A pooler may be absent: it comes after the last block, and many releases leave it out.
+    """
+    if model.main_input_name != "input_ids":
+        raise Missing(
+            f"MODEL: expected a model of text, got {type(model).__name__} in {name}, which takes "
+            f"{model.main_input_name}; measure it from Python with ranklib.trace.trace(model, inputs)"
+        )
+    if absent := sorted(key for key in absent if "pooler" not in key):
+        raise Missing(
+            f"MODEL: expected all weights of {type(model).__name__} in {name}, got none for {len(absent)} "
+            f"tensors, {absent[0]} among them, which would be random; check the files"
+        )
 
 
 def _hub_is_reachable() -> bool:
@@ -176,8 +202,11 @@ def _readable(name: str, local: bool, offline: bool, error: Exception) -> Except
             f"MODEL: expected {name} on the Hugging Face hub, got {got}; "
             "check the name and the connection, or give a local folder or 'minilm'"
         )
+    if "ignore_mismatched_sizes" in text:
+        text = "weights of other shapes than its config.json says"
+    text = textwrap.shorten(text, 160, placeholder=" ...")
     return ValueError(
-        f"MODEL: expected a model and its tokenizer in {name}, got: {text[:160]}; see its files"
+        f"MODEL: expected a model and its tokenizer in {name}, got: {text}; see its files"
     )
 
 
@@ -192,8 +221,8 @@ def tokenise(tokenizer: Any, texts: Sequence[str], tokens: int = TOKENS) -> dict
             f"text: expected texts with words in them, got {len(texts)} of which "
             f"{sum(not text.strip() for text in texts)} are empty; one paragraph is one sample"
         )
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token is None:  # any token will do: the mask hides it
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     tokenizer.padding_side = "right"
     options = {"padding": True, "truncation": True, "max_length": tokens, "return_tensors": "pt"}
     return dict(tokenizer(list(texts), **options))

@@ -71,7 +71,8 @@ class Trace:
 
     def __str__(self) -> str:
         off = ", ".join(self.without) or "nothing"
-        head = f"{self.model}, {len(self.tokens)} samples, without {off}{' (as released)' * self.as_released}"
+        samples = f"{len(self.tokens)} sample{'s' * (len(self.tokens) > 1)}"
+        head = f"{self.model}, {samples}, without {off}{' (as released)' * self.as_released}"
         cells = [["layer", *map(str, range(len(self.values)))]]
         for name in self.measures:
             pairs = zip(self.mean(name).tolist(), self.std(name).tolist(), strict=True)

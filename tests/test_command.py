@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from ranklib import experiments, pretrained
-from ranklib.__main__ import main
+from ranklib.__main__ import draw, main
 from ranklib.biographies import biographies
 from ranklib.measures import composite_residual, mean_cosine
 from ranklib.runs import Experiment, load
+from ranklib.trace import Trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 
@@ -110,12 +111,29 @@ def test_the_text_is_the_biographies_by_default(folder, tmp_path):
     assert about["text"] == "the book's biographies" and about["tokens"] == [128, 128]
 
 
-def bad_folders(place):
-    """Folders that must be refused: pickled weights, code of their own, no model at all."""
+BAD = ("pickled", "evil", "partial", "damaged", "shapes", "images")
+
+
+def bad_folders(place, folder):
+    """Folders that must be refused: pickled weights, code of their own, weights that do not fit, images."""
+    from safetensors.torch import save_file  # comes with transformers
+
     torch.save({}, place / "pickled" / "pytorch_model.bin")
     (place / "pickled" / "config.json").write_text('{"model_type": "bert", "hidden_size": 12}')
     map_ = '{"model_type": "evil", "auto_map": {"AutoConfig": "evil.C", "AutoModel": "evil.M"}}'
     (place / "evil" / "config.json").write_text(map_)
+    state = transformers.BertModel.from_pretrained(folder).state_dict()
+    fewer = {key: value.contiguous() for key, value in state.items() if "layer.2." not in key}
+    save_file(fewer, place / "partial" / "model.safetensors", metadata={"format": "pt"})
+    (place / "damaged" / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:300])
+    config = json.loads((folder / "config.json").read_text())
+    (place / "shapes" / "config.json").write_text(json.dumps(config | {"intermediate_size": 5}))
+    (place / "shapes" / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
+    for name in ("partial", "damaged"):
+        (place / name / "config.json").write_text(json.dumps(config))
+    sizes = dict(hidden_size=10, num_attention_heads=2, intermediate_size=7, num_hidden_layers=2)
+    vit = transformers.ViTConfig(image_size=8, patch_size=4, **sizes)
+    transformers.ViTModel(vit).save_pretrained(place / "images")
     (place / "evil" / "evil.py").write_text(f"open({str(place / 'ran')!r}, 'w')")
 
 
@@ -137,6 +155,12 @@ def bad_folders(place):
         (["trace", "."], "expected a folder with config.json"),
         (["trace", "PICKLED"], "MODEL"),
         (["trace", "EVIL"], "MODEL: expected a model of transformers itself"),
+        (["trace", "partial"], "got none for 16 tensors, encoder.layer.2."),
+        (["trace", "damaged"], "Error while deserializing header"),
+        (["trace", "shapes"], "weights of other shapes than its config.json says"),
+        (["trace", "images"], "expected a model of text, got ViTModel in images, which takes pixel_values"),
+        (["trace", "FILE"], "MODEL: expected a folder, got the file"),
+        (["trace", "FOLDER", "--out", "empty.txt"], "--out: expected a folder that can be written"),
         (["trace", "MUTE"], "MODEL: expected a tokenizer with a vocabulary"),
         (["trace", "FOLDER", "--tokens", "600", "--text", "LONG"], "--tokens: expected at most 512, got 600"),
         (["trace", "google-bert/bert-base-uncased"], "got no network"),
@@ -149,11 +173,11 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     def unreachable(*_):
         raise socket.gaierror("Name or service not known")
 
-    for name in ("pickled", "evil"):
+    for name in BAD:
         (tmp_path / name).mkdir()
         for file in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
             (tmp_path / name / file).write_bytes((folder / file).read_bytes())
-    bad_folders(tmp_path)
+    bad_folders(tmp_path, folder)
     (tmp_path / "empty.txt").write_text("\n \n\n")
     (tmp_path / "long.txt").write_text("one two " * 400)
     (tmp_path / "mute").mkdir()
@@ -165,13 +189,56 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(key, raising=False)
     places = {"FOLDER": folder, "EMPTY": "empty.txt", "PICKLED": "pickled", "EVIL": "evil", "MUTE": "mute"}
-    places["LONG"] = "long.txt"
+    places |= {"LONG": "long.txt", "FILE": folder / "config.json"}
     assert call(*[places.get(a, a) for a in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.splitlines()[-1].startswith("ranklib: ")
     assert len([line for line in printed.err.splitlines() if line and "sample" not in line[:60]]) == 1
     assert words in printed.err and ";" in printed.err
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture
+def bare(folder, tmp_path):
+    """The same model with a tokenizer that adds no tokens and knows no padding and no end."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {word: i for i, word in enumerate(["?", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    place = tmp_path / "bare"
+    place.mkdir()
+    for file in ("config.json", "model.safetensors"):
+        (place / file).write_bytes((folder / file).read_bytes())
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="?").save_pretrained(place)
+    return place
+
+
+def test_padding_needs_no_token_of_its_own(bare, text, tmp_path):
+    assert call("trace", bare, "--text", text, "--out", tmp_path / "out") == 0
+    about = json.loads((tmp_path / "out/trace.json").read_text())
+    model = transformers.BertModel.from_pretrained(bare).double().eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bare)
+    with torch.no_grad():
+        last = [model(**tokenizer(t, return_tensors="pt")).last_hidden_state for t in SAMPLES]
+    wanted = sum(float(composite_residual(x[0])) for x in last) / 3
+    assert about["mean"]["composite_residual"][-1] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_one_token_alone_is_no_collapse(bare, tmp_path, capsys):
+    (tmp_path / "short.txt").write_text("one two three\n\nfour\n")
+    assert call("trace", bare, "--text", tmp_path / "short.txt", "--out", tmp_path / "out") == 2
+    assert "at least 2 tokens in every paragraph, got 1 in paragraph 2 of" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, torch.nan])
+def test_measures_that_stand_still_are_drawn(value, tmp_path):
+    values = torch.full((3, 2, 1), value, dtype=torch.float64)
+    result = Trace(values, ("relative_residual",), torch.tensor([5, 5]), "Model")
+    draw(result, tmp_path / "trace.svg", 2.2e-16)
+    drawn = (tmp_path / "trace.svg").read_text()
+    assert "Model, without nothing" in drawn and "log₁₀" not in drawn
 
 
 def test_help_explains_everything(capsys):
@@ -236,7 +303,7 @@ def test_a_run_without_its_weights_is_left_out_with_a_message(tmp_path, monkeypa
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["first.json"]
 
 
-def test_a_stopped_run_says_so(tmp_path, monkeypatch, capsys):
+def test_a_stopped_run_says_so(tmp_path, folder, monkeypatch, capsys):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
@@ -244,6 +311,9 @@ def test_a_stopped_run_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("ranklib.__main__.record", stop)
     assert call("reproduce", "--out", tmp_path) == 130
     assert "goes on with what is missing" in capsys.readouterr().err
+    monkeypatch.setattr("ranklib.__main__.trace", stop)
+    assert call("trace", folder, "--samples", 1, "--out", tmp_path) == 130
+    assert "the same command begins again" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- the packaged weights

@@ -40,6 +40,8 @@ difference_map causal_pair position_pairs dobrushin_contraction
 column_division ball_projection circle_pair epsilon_threshold rank_two layer_norm_ranks
 both_norms two_linear_maps row_wise_readings mlps_in_depth
 equal_lengths shared_feature
+drawn_circle radial_factor midpoint_factors opposed_heads
+weighed_lengths cancelling_lengths distinct_draws frozen_or_recomputed honest_baselines
 """.split()
 
 

@@ -19,6 +19,10 @@ CHAPTER_FILES = {
     "8": "mlps",
     "9": "layernorm",
     "10": "masks-and-positions",
+    "11": "real-transformers",
+    "12": "measure-your-own-model",
+    "13": "drawing-arcs",
+    "14": "which-paths",
 }
 STATEMENT = re.compile(
     r"\b(Theorem|Lemma|Proposition|Corollary|Definition|Exercise|Figure) (?:\(([^)]+)\)|([\d.]+\d))"

@@ -17,12 +17,16 @@ from ranklib.exercises import (
     chapter8,
     chapter9,
     chapter10,
+    chapter11,
+    chapter12,
+    chapter13,
+    chapter14,
 )
 from ranklib.exercises.answers import Form
 
 CHAPTERS = (
     *(chapter1, chapter2, chapter3, chapter4, chapter5, chapter6, chapter7),
-    *(chapter8, chapter9, chapter10),
+    *(chapter8, chapter9, chapter10, chapter11, chapter12, chapter13, chapter14),
 )
 CHECKS: dict[str, Callable] = {
     name: function

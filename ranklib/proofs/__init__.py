@@ -14,9 +14,11 @@ composite_triangle
 from collections.abc import Iterable
 
 from . import (
+    arcs,
     breaks,
     centres,
     layernorm,
+    lengths,
     many_heads,
     masks,
     measures,
@@ -34,7 +36,7 @@ from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct
 
 CHAPTERS = (
     *(residual, centres, scores, softmax, paths, tilts, one_head, sharpness, many_heads, breaks),
-    *(skips, mlps, layernorm, masks, measures),
+    *(skips, mlps, layernorm, masks, measures, arcs, lengths),
 )
 DERIVATIONS = {name: build for chapter in CHAPTERS for name, build in chapter.DERIVATIONS.items()}
 

@@ -18,7 +18,7 @@ def _deviations(x: sp.MatrixBase) -> sp.Matrix:
 
 
 def equal_lengths() -> Derivation:
-    """The mean cosine of unit rows is their relative residual (Chapter 12, Lemma (Equal lengths))."""
+    """The mean cosine of unit rows by their relative residual (Chapter 12, Lemma (Equal lengths))."""
     x = real_matrix("x", 3, 2)
     total = sp.ones(1, 3) * x
     pairs = sum((x[i, :] * x[j, :].T)[0] for i in range(3) for j in range(3) if i != j)
@@ -56,7 +56,8 @@ def shared_feature() -> Derivation:
     longer = x.row_join(z * sp.ones(3, 1))
     return Derivation(
         "shared_feature",
-        "A constant feature leaves what differs between tokens alone and decides every relative measure.",
+        "A constant feature leaves what differs between tokens alone; "
+        "a large one decides rel, cosine and stable rank.",
         (
             identity("deviations", _deviations(longer), _deviations(x).row_join(sp.zeros(3, 1)),
                      "The new column equals its own mean.", assumptions="three tokens, two features",
@@ -64,7 +65,8 @@ def shared_feature() -> Derivation:
             identity("size", _squares(longer), _squares(x) + 3 * z**2, "The column adds z^2 for each token.",
                      assumptions="n = 3", latex=r"\|X'\|_F^2 = \|X\|_F^2 + n z^2"),
             identity("the strongest direction", (n * z**2 + size) / (n * z**2), 1 + size / (n * z**2),
-                     "s_1 is at least the size of the new column, sqrt(n) z.", assumptions="S is the squared size of X",
+                     "The value s_1 is at least the size of the new column, sqrt(n) z.",
+                     assumptions="S is the squared size of X",
                      latex="\\frac{\\|X'\\|_F^2}{s_1^2} \\le \\frac{S + n z^2}{n z^2}\n= 1 + \\frac{S}{n z^2}"),
             identity("one cosine", (dot + z**2).subs(dot, -(q**2) * z**2) / (z**2 + q**2 * z**2),
                      (1 - q**2) / (1 + q**2),
