@@ -12,7 +12,7 @@ WRONG = {
     "frozen-factor": [((0.3692, 0.3692), "cosmetic"), ((0.0150, 0.3692), "swapped"), ((0.1, 0.2), "")],
     "seen-paths": [((5, 20), "coverage"), ((4.23, 9.89), "three heads"), ((1, 2), "")],
     "ceiling": [(1, "equal tokens"), (0.75, "coin flips"), (0.5, "")],
-    "cancellation": [(0.984375, "six layers"), (0.5, "")],
+    "cancellation": [(0.9692, "six layers"), (0.5, "")],
 }
 MALFORMED = {
     "weighed-mean": 3,

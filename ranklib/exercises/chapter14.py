@@ -58,7 +58,7 @@ def cancellation(answer):
         raise Form("a number between 0 and 1")
     if math.isclose(eta, 1 / 3, rel_tol=5e-3):
         return None
-    if math.isclose(eta, 1 - 1 / 64, rel_tol=5e-3):
+    if math.isclose(eta, 63 / 65, rel_tol=5e-3):
         return "a quotient of 64 is one of six layers together: each layer gives 2."
     return UNKNOWN
 

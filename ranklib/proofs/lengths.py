@@ -26,7 +26,7 @@ def weighed_lengths() -> Derivation:
     logs = [e1, e2, e3]
     return Derivation(
         "weighed_lengths",
-        "Layers of strength eta give the lengths binomial weights, with chance eta/(1+eta); counting is eta = H.",
+        "Layers of strength eta weigh the lengths binomially, with chance eta/(1+eta); counting is eta = H.",
         (
             identity("all lengths together", sum(weights), (1 + e) ** depth,
                      "Every layer gives 1, its skip, or eta, its heads.", assumptions="four layers",
@@ -59,22 +59,20 @@ def weighed_lengths() -> Derivation:
 
 def cancelling_lengths() -> Derivation:
     """Lengths of alternating sign (Chapter 14, Proposition (Cancelling lengths))."""
-    e, gap = sp.symbols("eta delta", positive=True)
-    depth = 6
+    e, depth = sp.Symbol("eta", positive=True), 6
     terms = [sp.binomial(depth, k) * (-e) ** k for k in range(depth + 1)]
     sizes = [sp.binomial(depth, k) * e**k for k in range(depth + 1)]
     late = sum(terms[:depth])
     return Derivation(
         "cancelling_lengths",
-        "Layers of strength minus eta give sums of alternating sign: their sizes add to more than the output.",
+        "Layers of strength minus eta give sums of alternating sign; added, their sizes exceed the output.",
         (
             identity("the output", sum(terms), (1 - e) ** depth, "The binomial theorem at -eta.",
                      assumptions="six layers", latex=r"\sum_k \binom{L}{k} (-\eta)^k = (1 - \eta)^L"),
             identity("the sizes", sum(sizes), (1 + e) ** depth, "Without the signs.",
                      assumptions="six layers", latex=r"\sum_k \binom{L}{k} \eta^k = (1 + \eta)^L"),
-            inequality("the sizes are larger", 1, (1 + gap) / gap,
-                       "With eta = 1 + delta the quotient of a layer is (2 + delta)/delta.", strict=True,
-                       latex=r"1 < \Bigl|\frac{1 + \eta}{1 - \eta}\Bigr|"),
+            inequality("the sizes are larger", (1 - e) ** 2, (1 + e) ** 2, "The difference is 4 eta.",
+                       strict=True, form=4 * e, latex=r"(1 - \eta)^2 < (1 + \eta)^2"),
             identity("without the longest paths", late - sum(terms), -(e**depth),
                      "One term is missing, and it alone.", assumptions="six layers",
                      latex=r"\sum_{k < L} \binom{L}{k} (-\eta)^k = (1 - \eta)^L - (-\eta)^L"),
