@@ -63,6 +63,7 @@ class Trained(NamedTuple):
     curve: list[dict]
 
 
+@torch.enable_grad()
 def train(
     model: TokenModel,
     x: Shaped[Tensor, "models examples tokens *features"],

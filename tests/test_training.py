@@ -223,3 +223,10 @@ def test_the_score_of_features_is_the_mean_squared_error():
 )
 def test_bad_input_raises_and_says_why(call, kind):
     raises_its_own_message(kind, call)
+
+
+def test_it_trains_where_gradients_are_switched_off():
+    x, y = letters([0])
+    with torch.no_grad():
+        curve = train(SMALL, x, y, Recipe(rate=1e-2, steps=2, batch=4), [0]).curve
+    assert curve[-1]["step"] == 2
