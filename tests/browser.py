@@ -9,8 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "_build" / "html"
+CHAPTERS = [path.stem for path in sorted(ROOT.glob("chapters/*.ipynb"))]
+PHONE, DESK = 375, 1280
+every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -89,3 +95,40 @@ class Visit:
             self.paths.add(unquote(parts.path))
         else:
             self.faults.append(f"request to another host: {request.url}")
+
+
+@pytest.fixture(scope="module")
+def site():
+    assert (SITE / "index.html").exists(), "expected the built site, found none: run 'make book'"
+    with served(SITE) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def contexts(browser):
+    """One browser context for each kind of reader: files of the theme load once."""
+    return functools.cache(functools.partial(context_of, browser))
+
+
+@pytest.fixture
+def visit(contexts, site):
+    """Opens a chapter's page; it is closed after the test."""
+    opened = []
+
+    def go(chapter, width=DESK, theme="light", scripts=True):
+        opened.append(Visit(contexts(theme, scripts), f"{site}/chapters/{chapter}.html", width))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.page.close()
+
+
+visit_fixtures = site, browser, contexts, visit
+"""What a test file binds under these four names."""

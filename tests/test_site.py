@@ -1,10 +1,8 @@
-"""A browser on every page of the built site: nothing broken or cut off, every slider moves its picture."""
+"""A browser on every page of the built site: nothing broken or cut off. Sliders: test_site_sliders.py."""
 
-import functools
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import nbformat
@@ -15,48 +13,11 @@ from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from sphinxext.plain_markdown import THEOREM_LINK
-from tests.browser import Visit, chromium, context_of, served
+from tests.browser import CHAPTERS, DESK, PHONE, ROOT, SITE, every_chapter, visit_fixtures
 
-ROOT = Path(__file__).resolve().parent.parent
-SITE = ROOT / "_build" / "html"
-CHAPTERS = [path.stem for path in sorted(ROOT.glob("chapters/*.ipynb"))]
-PHONE, DESK = 375, 1280
 INK = {"light": "rgb(26, 26, 26)", "dark": "rgb(242, 242, 242)"}
 MAX_BYTES = 2_000_000
-every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
-
-
-@pytest.fixture(scope="module")
-def site():
-    assert (SITE / "index.html").exists(), "expected the built site, found none: run 'make book'"
-    with served(SITE) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def contexts(browser):
-    """One browser context for each kind of reader: files of the theme load once."""
-    return functools.cache(functools.partial(context_of, browser))
-
-
-@pytest.fixture
-def visit(contexts, site):
-    """Opens a chapter's page; it is closed after the test."""
-    opened = []
-
-    def go(chapter, width=DESK, theme="light", scripts=True):
-        opened.append(Visit(contexts(theme, scripts), f"{site}/chapters/{chapter}.html", width))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.page.close()
+site, browser, contexts, visit = visit_fixtures
 
 
 def test_there_is_a_page_for_every_chapter():
@@ -185,8 +146,7 @@ def is_sentence(text: str) -> bool:
 
 
 @every_chapter
-@pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme,width", [("light", PHONE), ("light", DESK), ("dark", DESK)])
 def test_page_is_whole(visit, chapter, width, theme):
     seen = visit(chapter, width=width, theme=theme)
     page, found = seen.page, seen.faults
@@ -239,79 +199,6 @@ def test_page_is_whole(visit, chapter, width, theme):
 def test_contrast_is_the_guidelines():
     assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
     assert contrast("rgb(118, 118, 118)", "rgb(255, 255, 255)") == pytest.approx(4.54, abs=0.01)
-
-
-# ---------------------------------------------------------------- sliders
-
-STATE = """(root) => {
-  const inputs = [...root.querySelectorAll("input[type=range]")];
-  const visible = [...root.querySelectorAll(".rank-frame")].filter((f) => f.checkVisibility());
-  return {
-    values: inputs.map((i) => Number(i.value)),
-    words: inputs.map((i) => JSON.parse(i.dataset.values)[i.value]),
-    announced: inputs.map((i) => i.getAttribute("aria-valuetext")),
-    written: inputs.map((i) => i.parentElement.querySelector("output").textContent),
-    keys: visible.map((f) => f.dataset.key),
-    labels: visible.map((f) => f.getAttribute("aria-label")),
-    pictures: visible.map((f) => f.innerHTML),
-    heights: visible.map((f) => f.firstElementChild.getBoundingClientRect().height),
-    said: root.querySelector(".rank-said").textContent,
-  };
-}"""
-
-
-def check_state(state: dict) -> None:
-    assert state["keys"] == [
-        ",".join(map(str, state["values"]))
-    ], "one frame is visible, the one of these values"
-    assert state["heights"][0] > 50
-    assert state["announced"] == state["written"] == state["words"]
-    assert [state["said"]] == state["labels"]
-
-
-def keys_for(count: int) -> list[tuple[str, int]]:
-    """Key presses that visit every value of one slider, and the value expected after each."""
-    last = count - 1
-    walk = [("Home", 0), *(("ArrowRight", i) for i in range(1, count)), ("ArrowRight", last)]
-    return walk + [("Home", 0), ("ArrowLeft", 0), ("End", last), ("ArrowLeft", max(last - 1, 0))]
-
-
-@every_chapter
-def test_every_slider_moves_its_picture_by_keyboard(visit, chapter):
-    seen = visit(chapter)
-    page = seen.page
-    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
-    notebook = (ROOT / "chapters" / f"{chapter}.ipynb").read_text()
-    roots = page.locator(".rank-explore").all()
-    assert len(roots) == notebook.count(r"class=\"rank-explore\"")
-    for root in roots:
-        assert root.locator(".rank-controls").is_visible()
-        before = root.evaluate(STATE)
-        check_state(before)
-        for i, control in enumerate(root.locator("input[type=range]").all()):
-            control.focus()
-            for key, expected in keys_for(int(control.get_attribute("max")) + 1):
-                page.keyboard.press(key)
-                after = root.evaluate(STATE)
-                assert after["values"][i] == expected, f"slider {i} after {key}"
-                check_state(after)
-                if after["values"] != before["values"]:
-                    same = [after[part] == before[part] for part in ("pictures", "labels")]
-                    assert same != [True, True], f"picture and sentence stay at {after['words']}"
-                before = after
-    assert not seen.faults
-
-
-@every_chapter
-def test_without_scripts_the_default_frame_stands_alone(visit, chapter):
-    page = visit(chapter, scripts=False).page
-    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
-    for root in page.locator(".rank-explore").all():
-        assert not root.locator(".rank-controls").is_visible()
-        shown = [frame for frame in root.locator(".rank-frame").all() if frame.is_visible()]
-        default = [control.get_attribute("value") for control in root.locator("input").all()]
-        assert [frame.get_attribute("data-key") for frame in shown] == [",".join(default)]
-        assert root.locator(".rank-said").inner_text() == shown[0].get_attribute("aria-label")
 
 
 # ---------------------------------------------------------------- links
