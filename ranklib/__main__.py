@@ -21,6 +21,7 @@ from ranklib.surgery import SWITCHES
 from ranklib.trace import Trace, trace
 
 RESIDUALS = ("composite_residual", "relative_residual")
+FLOOR = 9  # a relative residual below so many units of rounding is not trusted: 2e-15 in float64
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 TRACE = """\
 Measure every layer of a transformer on a text, with parts of it switched off if you like.
@@ -160,7 +161,10 @@ def _trace(options: argparse.Namespace) -> int:
         batch_size=8,
     )
     least, most = int(result.tokens.min()), int(result.tokens.max())
+    floor = FLOOR * torch.finfo(DTYPES[options.dtype]).eps
     print(f"{title}\ntext: {source}, {least if least == most else f'{least} to {most}'} tokens\n{result}")
+    if any(bool((result.mean(name) < floor).any()) for name in RESIDUALS if name in result.measures):
+        print(f"a residual below {floor:.0e} is rounding of {options.dtype}, not a value of the model")
     result.to_csv(folder / "trace.csv")
     origin = provenance([], time.perf_counter() - start)
     origin["versions"]["transformers"] = version("transformers")
@@ -173,12 +177,13 @@ def _trace(options: argparse.Namespace) -> int:
         "without": result.without,
         "as_released": result.as_released,
         "dtype": options.dtype,
+        "floor": floor,
         "mean": {name: _plain(result.mean(name)) for name in result.measures},
         "std": {name: _plain(result.std(name)) for name in result.measures},
         "provenance": origin,
     }
     (folder / "trace.json").write_text(json.dumps(about, indent=1, allow_nan=False) + "\n")
-    draw(result, folder / "trace.svg", torch.finfo(DTYPES[options.dtype]).eps)
+    draw(result, folder / "trace.svg", floor)
     print(f"wrote trace.csv, trace.json and trace.svg into {folder}")
     return 0
 
@@ -223,7 +228,7 @@ def _plain(values: torch.Tensor) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def draw(result: Trace, path: Path, epsilon: float) -> None:
+def draw(result: Trace, path: Path, floor: float) -> None:
     """One panel a measure: its mean over the samples, and the range of the samples, by layer.
 
     A measure that is not negative and spans more than a factor of 100 is drawn as its log10, with the floor
@@ -248,16 +253,15 @@ def draw(result: Trace, path: Path, epsilon: float) -> None:
         logarithmic = low >= 0 and high > 100 * low
         label = name.replace("_", " ")
         if logarithmic:
-            least = epsilon / 10 if name in RESIDUALS else epsilon**2  # a zero has no logarithm
+            least = floor / 100 if name in RESIDUALS else floor**2  # a zero has no logarithm
             curves = {key: value.clamp(min=least).log10() for key, value in curves.items()}
             label = f"log₁₀ {label}"
         layers = range(len(curves["mean"]))
         axes.plot(layers, curves["mean"], **line)
         axes.fill_between(layers, curves["low"], curves["high"], color=line["color"], alpha=0.2, linewidth=0)
-        if logarithmic and name in RESIDUALS and curves["low"].min() < math.log10(epsilon) + 2:
-            floor = math.log10(epsilon)
-            bottom = min(floor, float(curves["low"].min())) - 1
-            shade_floor(axes, floor, bottom)
+        if logarithmic and name in RESIDUALS and curves["low"].min() < math.log10(floor) + 1:
+            bottom = min(math.log10(floor), float(curves["low"].min())) - 1
+            shade_floor(axes, math.log10(floor), bottom)
             axes.set_ylim(bottom=bottom)
         if low >= 0 and not logarithmic:
             axes.set_ylim(bottom=0)

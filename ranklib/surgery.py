@@ -36,12 +36,13 @@ def _refusal(expected: str, got: str, remedy: str = REMEDY) -> ValueError:
 
 
 def switches(without: str | Iterable[str]) -> tuple[str, ...]:
-    """The names in ``without``, checked, each once, with "skip" as it was given.
+    """The names in ``without``, or between the commas of a string, checked, each once, "skip" as given.
 
-    >>> switches(["skip", "mlp"])
-    ('skip', 'mlp')
+    >>> switches(["skip", "mlp"]) == switches("skip, mlp")
+    True
     """
-    names = (without,) if isinstance(without, str) else tuple(dict.fromkeys(without))
+    parts = map(str.strip, without.split(",")) if isinstance(without, str) else without
+    names = tuple(dict.fromkeys(parts))
     for name in names:
         if name not in SWITCHES:
             raise ValueError(f"without: expected names among {SWITCHES}, got {name!r}; choose from them")

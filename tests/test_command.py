@@ -84,7 +84,7 @@ def test_trace_writes_what_the_model_computes(folder, text, tmp_path, capsys):
     assert "composite_residual" in printed.out and "text.txt" in printed.out and "sample" in printed.err
 
 
-def test_parts_cuts_and_the_floor(folder, text, tmp_path, monkeypatch):
+def test_parts_cuts_and_the_floor(folder, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     arguments = [
         "--text",
@@ -98,8 +98,12 @@ def test_parts_cuts_and_the_floor(folder, text, tmp_path, monkeypatch):
         "--dtype",
         "float32",
     ]
+    capsys.readouterr()
     assert call("trace", folder, *arguments) == 0
     about = json.loads((tmp_path / "trace-small/trace.json").read_text())
+    assert about["floor"] == 9 * torch.finfo(torch.float32).eps
+    below = about["mean"]["composite_residual"][-1] < about["floor"]
+    assert ("below 1e-06 is rounding of float32" in capsys.readouterr().out) == below
     assert about["tokens"] == [5, 5] and about["without"] == ["skip", "mlp"] and about["dtype"] == "float32"
     assert about["mean"]["composite_residual"][-1] < 1e-5
     assert "log₁₀" in (tmp_path / "trace-small/trace.svg").read_text()
