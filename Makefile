@@ -54,7 +54,7 @@ run: setup  ## execute chapters in place: make run, or make run CHAPTER=front-pa
 	$(BIN)/python scripts/run_notebooks.py $(CHAPTER)
 
 results: setup  ## record the paper-size runs into results/, resuming where the last one stopped
-	$(BIN)/python scripts/record_results.py
+	$(BIN)/python -m ranklib reproduce
 
 bench: setup  ## measure each claim about speed or memory, both sides in one run
 	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python $$script; done

@@ -6,7 +6,7 @@ implies the other. The output is measured by exact propagation, so rounding is n
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -28,15 +28,13 @@ ROUNDING = 1e-12  # of one propagated layer and of the logarithms, with a margin
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """One bound beside what it bounds, ||res SA(X)||, enclosed; all sizes as log10, so none underflows."""
+    """A bound beside the residual that it bounds, enclosed; all sizes as log10, so none underflows."""
 
-    name: str
     log10_bound: float
     log10_lower: float
     log10_upper: float
-    hypotheses: Mapping[str, Hypothesis]
-    applies: bool
-    sizes: LayerSizes
+    hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict)
+    applies: bool = True
 
     @property
     def bound(self) -> float:
@@ -45,7 +43,7 @@ class Check:
 
     @property
     def measured(self) -> tuple[float, float]:
-        """Lower and upper bound of the residual of the output; 0 where they underflow."""
+        """Lower and upper bound of the residual; 0 where they underflow."""
         return _power(self.log10_lower), _power(self.log10_upper)
 
     @property
@@ -68,14 +66,34 @@ class Check:
         return ROUNDING * (1 + abs(self.log10_bound)) if math.isfinite(self.log10_bound) else 0.0
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerCheck(Check):
+    """The check of one bound of the table for one layer: its name, and the sizes that it takes."""
+
+    name: str
+    sizes: LayerSizes
+
+
+def enclosure(state: ResidualState, tol: float = 1e-3) -> tuple[float, float]:
+    """log10 of a lower and an upper bound of ||res X||, to the relative gap ``tol``; a zero gives -inf.
+
+    For two tokens the midpoint is the best centre (Chapter 4, Theorem (Two tokens)) and the gap is rounding.
+    One sample. Raises as ``residual_size`` does.
+
+    >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[1.0], [-1.0]]).double(), -3000)
+    >>> [round(value, 3) for value in enclosure(pair)]  # 2^-3000 sqrt 2
+    [-902.939, -902.939]
+    """
+    return _enclosed(_least(state.mantissa, tol), state)
+
+
 def measure_layer(
     attention: SelfAttention, x: Float[Tensor, "tokens dim"] | ResidualState, tol: float = 1e-3
 ) -> tuple[float, float]:
     """log10 of a lower and an upper bound of ||res SA(X)||, to the relative gap ``tol``.
 
-    Measured through ``propagate``, so it resolves residuals far below the rounding of X. For two tokens the
-    midpoint is the best centre (Chapter 4, Theorem (Two tokens)) and the gap is rounding. One sample. Raises
-    as ``propagate`` and ``residual_size`` do.
+    Measured through ``propagate``, so it resolves residuals far below the rounding of X. One sample. Raises
+    as ``propagate`` and ``enclosure`` do.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -85,7 +103,7 @@ def measure_layer(
     """
     state = x if isinstance(x, ResidualState) else ResidualState.of(x)
     after = propagate(state, attention)
-    return _enclosed(_least(after.mantissa, tol), after)
+    return enclosure(after, tol)
 
 
 def check_layer(
@@ -94,7 +112,7 @@ def check_layer(
     bound: str = "unconditional",
     centre: Float[Tensor, " dim"] | None = None,
     tol: float = 1e-3,
-) -> Check:
+) -> LayerCheck:
     """One bound of ``BOUNDS`` against the residual of the layer's output, with its hypotheses.
 
     rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where
@@ -129,7 +147,7 @@ def check_network(
     x: Float[Tensor, "tokens dim"] | ResidualState,
     bound: str = "unconditional",
     tol: float = 1e-3,
-) -> list[Check]:
+) -> list[LayerCheck]:
     """``check_layer`` for the attention of every layer, each at its own input, hypotheses at every layer.
 
     The states are propagated exactly, with the skip of the layer if it has one. Raises ``ValueError`` for a
@@ -163,12 +181,11 @@ def check_network(
     return found
 
 
-def _check(name: str, sizes: LayerSizes, log10_lower: float, log10_upper: float) -> Check:
+def _check(name: str, sizes: LayerSizes, log10_lower: float, log10_upper: float) -> LayerCheck:
     entry = bound_named(name)
     log10 = (entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho).item()
-    return Check(
-        name, log10, log10_lower, log10_upper, entry.hypotheses(sizes), entry.applies(sizes), sizes
-    )
+    verdict = entry.hypotheses(sizes), entry.applies(sizes)
+    return LayerCheck(log10, log10_lower, log10_upper, *verdict, name=name, sizes=sizes)
 
 
 def _enclosed(least: CertifiedResidual, state: ResidualState) -> tuple[float, float]:

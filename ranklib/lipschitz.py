@@ -11,21 +11,18 @@ do. For linear, activation, linear the l_km are bounded by a formula; Jacobians 
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.bound_checks import ROUNDING, check_layer
-from ranklib.bounds import Hypothesis, scaled_log10
+from ranklib.bound_checks import Check, check_layer, enclosure
 from ranklib.difference import sum_scaled, through
 from ranklib.layers import Layer
 from ranklib.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
-from ranklib.residual import residual_size
 
 # GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
 GELU_SLOPE = (1 + math.erf(1)) / 2 + math.exp(-1) / math.sqrt(math.pi)
@@ -174,45 +171,12 @@ def attained(
     return max_row_sum(jacobian), max_col_sum(jacobian)
 
 
-@dataclass(frozen=True)
-class MlpCheck:
-    """A bound beside the residual of what comes out of an MLP, enclosed; sizes as log10, none underflows."""
-
-    log10_bound: float
-    log10_lower: float
-    log10_upper: float
-    hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict)
-    applies: bool = True
-
-    @property
-    def bound(self) -> float:
-        """The bound itself; 0 where it underflows."""
-        return _power(self.log10_bound)
-
-    @property
-    def measured(self) -> tuple[float, float]:
-        """Lower and upper bound of the residual; 0 where they underflow."""
-        return _power(self.log10_lower), _power(self.log10_upper)
-
-    @property
-    def slack(self) -> float:
-        """bound / upper: how many times the bound is too large, at least; infinite if nothing is left."""
-        return math.inf if self.log10_upper == -math.inf else _power(self.log10_bound - self.log10_upper)
-
-    @property
-    def holds(self) -> bool:
-        """False only if the residual certainly exceeds the bound."""
-        if self.log10_bound in (-math.inf, math.inf):
-            return self.log10_lower <= self.log10_bound
-        return self.log10_lower <= self.log10_bound + ROUNDING * (1 + abs(self.log10_bound))
-
-
 def check_mlp(
     mlp: nn.Module,
     x: Float[Tensor, "tokens dim"] | ResidualState,
     skip: float | int = 0,
     tol: float = 1e-3,
-) -> MlpCheck:
+) -> Check:
     """||res (skip X + mlp(X))|| beside lambda ||res X||, with lambda = ``lip(mlp, skip)``.
 
     The output is measured by ``ranklib.difference.through``, far below the rounding of X too; residuals are
@@ -231,8 +195,8 @@ def check_mlp(
     if skip:
         terms = [(float(skip) * state.mantissa, state.exponent), (mantissa, exponent)]
         mantissa, exponent = sum_scaled(terms)
-    upper = _sizes(state.mantissa, state.exponent, tol)[1]
-    return MlpCheck(upper + _log10(factor), *_sizes(mantissa, exponent, tol))
+    output = ResidualState(torch.zeros_like(mantissa[0]), mantissa, exponent)
+    return Check(enclosure(state, tol)[1] + _log10(factor), *enclosure(output, tol))
 
 
 def check_mlp_layer(
@@ -240,7 +204,7 @@ def check_mlp_layer(
     x: Float[Tensor, "tokens dim"] | ResidualState,
     bound: str = "separate_many_heads",
     tol: float = 1e-3,
-) -> MlpCheck:
+) -> Check:
     """A layer of attention without skip, then an MLP: lambda times a bound of the attention, measured.
 
     ``bound`` is one of ``ranklib.bounds.BOUNDS``, with its hypotheses; lambda = ``lip(mlp, mlp_skip)``, or 1
@@ -262,20 +226,9 @@ def check_mlp_layer(
     state = x if isinstance(x, ResidualState) else ResidualState.of(x)
     found = check_layer(layer.attention, state, bound, tol=tol)
     factor = 1.0 if layer.mlp is None else float(lip(layer.mlp, layer.mlp_skip))
-    after = propagate_layer(state, layer)
-    sizes = _sizes(after.mantissa, after.exponent, tol)
-    return MlpCheck(found.log10_bound + _log10(factor), *sizes, found.hypotheses, found.applies)
-
-
-def _sizes(mantissa: Tensor, exponent: int, tol: float) -> tuple[float, float]:
-    """log10 of a lower and an upper bound of the residual."""
-    least = residual_size(mantissa, tol)
-    return tuple(scaled_log10(value, exponent).item() for value in (least.lower, least.upper))
+    measured = enclosure(propagate_layer(state, layer), tol)
+    return Check(found.log10_bound + _log10(factor), *measured, found.hypotheses, found.applies)
 
 
 def _log10(value: float) -> float:
     return math.log10(value) if value else -math.inf
-
-
-def _power(log10: float) -> float:
-    return 10.0**log10 if log10 < 308 else math.inf

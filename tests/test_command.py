@@ -360,6 +360,7 @@ def test_other_weights_under_the_name_are_refused(tmp_path, monkeypatch, capsys)
 
 
 def test_minilm_is_called_what_it_is(tmp_path, capsys):
+    # Trained weights are optional; the reason says what to install.
     if reason := pretrained.missing("minilm"):
         pytest.skip(reason)
     assert call("trace", "minilm", "--samples", 2, "--tokens", 16, "--out", tmp_path) == 0

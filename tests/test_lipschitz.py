@@ -8,12 +8,11 @@ import torch
 from plain import import_plain, raises_its_own_message
 from torch import nn
 
-from ranklib.bound_checks import check_layer
+from ranklib.bound_checks import Check, check_layer
 from ranklib.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
 from ranklib.layers import Layer
 from ranklib.lipschitz import (
     GELU_SLOPE,
-    MlpCheck,
     attained,
     check_mlp,
     check_mlp_layer,
@@ -175,12 +174,12 @@ def test_check_of_a_layer_multiplies_the_bound_of_its_attention():
 
 
 def test_a_check_that_fails_says_so():
-    assert not MlpCheck(0.0, 0.1, 0.2).holds and MlpCheck(0.0, 0.1, 0.2).slack < 1
-    assert MlpCheck(0.0, -0.1, 0.2).holds
-    assert not MlpCheck(-math.inf, -5.0, -4.0).holds
-    assert MlpCheck(-math.inf, -math.inf, -math.inf).holds
-    assert MlpCheck(-1.0, -math.inf, -math.inf).slack == math.inf
-    assert MlpCheck(999.0, 998.0, 998.0).bound == math.inf
+    assert not Check(0.0, 0.1, 0.2).holds and Check(0.0, 0.1, 0.2).slack < 1
+    assert Check(0.0, -0.1, 0.2).holds
+    assert not Check(-math.inf, -5.0, -4.0).holds
+    assert Check(-math.inf, -math.inf, -math.inf).holds
+    assert Check(-1.0, -math.inf, -math.inf).slack == math.inf
+    assert Check(999.0, 998.0, 998.0).bound == math.inf
     equal = torch.ones(3, 3, dtype=F64)
     found = check_mlp(random_mlp(0, nn.ReLU()), equal)
     assert found.holds and found.measured == (0, 0) and found.bound == 0
