@@ -12,7 +12,8 @@ from importlib.metadata import version
 import torch
 from torch import Tensor, nn
 
-from ranklib import pretrained, voice_albert
+from ranklib import pretrained
+from ranklib import voice_albert
 from ranklib.biographies import biographies
 from ranklib.deep_trace import deep_trace
 from ranklib.runs import Experiment

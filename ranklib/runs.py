@@ -19,8 +19,8 @@ import torch
 from tqdm.auto import tqdm
 
 SIZES = ("quick", "paper")
-_HERE = Path(__file__).resolve().parent
-RESULTS = _HERE / "results" if (_HERE / "results").is_dir() else _HERE.parent / "results"
+_PACKAGE = Path(__file__).resolve().parents[1]  # installed, the records lie inside it
+RESULTS = next(p / "results" for p in (_PACKAGE, _PACKAGE.parent) if (p / "results").is_dir())
 
 
 def current_device() -> torch.device:

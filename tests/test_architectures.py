@@ -9,7 +9,8 @@ from hashlib import sha256
 import pytest
 import torch
 
-from ranklib import architectures, pretrained
+from ranklib import architectures
+from ranklib import pretrained
 from ranklib.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
 from ranklib.deep_trace import deep_trace
 from ranklib.experiments import EXPERIMENTS

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ranklib import experiments, pretrained
+from ranklib import experiments
+from ranklib import pretrained
 from ranklib.__main__ import draw, main
 from ranklib.biographies import biographies
 from ranklib.measures import composite_residual, mean_cosine
