@@ -148,7 +148,7 @@ def provenance(seeds: list[int], seconds: float) -> dict:
     """Where numbers come from: commit, seeds, device, versions and wall time in seconds."""
 
     def git(*args):
-        done = subprocess.run(["git", *args], cwd=_HERE, capture_output=True, text=True)
+        done = subprocess.run(["git", *args], cwd=Path(__file__).parent, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else None
 
     commit = git("rev-parse", "HEAD")
