@@ -13,7 +13,7 @@ from statistics import median
 import torch
 from tqdm import tqdm
 
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 from ranklib.path_sums import length_spectrum
 from ranklib.paths import enumerate_paths, frozen_attention, path_output, sample_paths
 

@@ -16,7 +16,7 @@ import mpmath as mp
 import torch
 from tqdm import tqdm
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.propagation import ResidualState, propagate, trajectory
 
 TOKENS, DIM, HEADS, REPEATS, LARGEST_SLOWDOWN = 128, 768, 12, 21, 2

@@ -3,7 +3,7 @@
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
 """
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.centres import (
     col_sum,
     composite_about,
@@ -16,7 +16,7 @@ from ranklib.centres import (
     row_sum,
 )
 from ranklib.deep_trace import DeepTrace, as_network
-from ranklib.layers import Layer, Network
+from ranklib.model.layers import Layer, Network
 from ranklib.lipschitz import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.measures import (
     MEASURES,
@@ -67,7 +67,7 @@ from ranklib.propagation import ResidualState, propagate, propagate_layer, traje
 from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
 from ranklib.sliders import explore
-from ranklib.softmax import (
+from ranklib.model.softmax import (
     attention_matrix,
     causal_mask,
     naive_softmax,

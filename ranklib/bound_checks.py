@@ -13,10 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance, require_positive
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
 from ranklib.centres import mean_centre, residual_about
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 from ranklib.norms import composite
 from ranklib.propagation import ResidualState, propagate
 from ranklib.residual import CertifiedResidual, residual_size

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bound_constants import (
     const_osc,
     const_osc_heads,

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_int, require_positive
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bounds import osc_row
 from ranklib.norms import max_col_sum
-from ranklib.softmax import attention_matrix
+from ranklib.model.softmax import attention_matrix
 
 
 class Instance(NamedTuple):

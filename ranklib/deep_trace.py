@@ -1,7 +1,7 @@
 """The residual of a real model far below rounding: its blocks as layers, its tokens carried exactly.
 
 A forward pass in float64 shows a residual down to 1e-15 of the tokens. Here the weights of a BERT-like or
-ALBERT model become :class:`~ranklib.layers.Layer` objects in float64, each compared with the block that it
+ALBERT model become :class:`~ranklib.model.layers.Layer` objects in float64, each compared with the block that it
 stands for, and :mod:`ranklib.propagation` carries the model's own embeddings through them at any size.
 """
 
@@ -16,8 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from ranklib.attention import SelfAttention
-from ranklib.layers import Layer, Network
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
 from ranklib.norms import composite
 from ranklib.propagation import ResidualState, trajectory
 
@@ -100,7 +100,7 @@ class DeepTrace:
 
 @torch.no_grad()
 def as_network(model: nn.Module) -> Network:
-    """The blocks of a Hugging Face BERT-like or ALBERT model as a :class:`~ranklib.layers.Network`, float64.
+    """The blocks of a Hugging Face BERT-like or ALBERT model as a :class:`~ranklib.model.layers.Network`, float64.
 
     A block is X <- LN1(X + SA(X)), X <- LN2(X + MLP(X)), with its own LayerNorm eps, biases and activation.
     A block that several layers share becomes one ``Layer`` that the network holds several times. Every block

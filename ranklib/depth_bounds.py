@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance, require_int
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bound_constants import f_slope, g_slope
 from ranklib.bounds import Hypothesis, LayerSizes, bound_value, lam, size_of, weight_norms
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 
 
 class Beta(NamedTuple):
@@ -37,7 +37,7 @@ def beta(network: Network) -> Beta:
     Chapter 5, Theorem (L layers); the printed one is the paper's section 2.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
-    >>> from ranklib.layers import Layer
+    >>> from ranklib.model.layers import Layer
     >>> found = beta(Network([Layer(SelfAttention(w_q=one, w_k=one, w_v=3 * one, w_o=one), skip=False)]))
     >>> found.printed, found.one, found.c
     (3.0, 3.0, 12.0)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from ranklib.architectures import ARCHITECTURES
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 from ranklib.measures import composite_residual
 from ranklib.path_sums import bias_part, length_spectrum
 from ranklib.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.bound_checks import Check, check_layer, enclosure
 from ranklib.difference import sum_scaled, through
-from ranklib.layers import Layer
+from ranklib.model.layers import Layer
 from ranklib.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
 

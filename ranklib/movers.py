@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ranklib._checks import require_int, require_positive
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.counterexamples import Instance
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_float, require_int, require_positive
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 
 
 def row_std(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -> Float[Tensor, "*batch tokens"]:

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_instance
-from ranklib.attention import SelfAttention
-from ranklib.layers import Network
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Network
 from ranklib.paths import require_attentions, require_plain
 
 

@@ -21,7 +21,7 @@ from ranklib._checks import (
     require_int,
     require_shape,
 )
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 
 Path = tuple[int | None, ...]
 MOST_PATHS = 10**6

@@ -48,7 +48,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.difference import (
     LEAST_LOG,
     Scaled,
@@ -62,8 +62,8 @@ from ranklib.difference import (
     through,
     times_power,
 )
-from ranklib.layers import Layer, Network
-from ranklib.softmax import require_mask
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import require_mask
 
 LEAST_PLAIN_LOG = -100.0  # lighter weights get an exponent of their own
 

@@ -12,16 +12,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bound_constants import f_lambda, x_star
 from ranklib.bound_checks import enclosure
 from ranklib.bounds import Hypothesis, lam, size_of, weight_norms
 from ranklib.centres import residual_about
-from ranklib.layers import Layer, Network
+from ranklib.model.layers import Layer, Network
 from ranklib.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
 from ranklib.residual import residual_size
-from ranklib.softmax import attention_matrix, score_parts
+from ranklib.model.softmax import attention_matrix, score_parts
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
 
@@ -183,7 +183,7 @@ def check_slow_decay(
     not show rounding. Raises ``ValueError`` for a network with an MLP, a norm or another skip, and as
     ``propagate`` does. Source: Chapter 7, Theorem (Slow decay).
 
-    >>> from ranklib.layers import Layer
+    >>> from ranklib.model.layers import Layer
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> layer = Layer(SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one))
     >>> pair = torch.tensor([[0.5], [-0.5]], dtype=torch.float64)

@@ -14,8 +14,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from ranklib._checks import require_int, require_shape
-from ranklib.attention import SelfAttention
-from ranklib.layers import ACTIVATIONS, NORMS, Layer, Network
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import ACTIVATIONS, NORMS, Layer, Network
 
 EPS = 1e-5
 

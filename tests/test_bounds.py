@@ -7,7 +7,7 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bound_checks import check_layer, check_network, measure_layer
 from ranklib.bound_constants import (
     const_osc,
@@ -35,11 +35,11 @@ from ranklib.bounds import (
 )
 from ranklib.counterexamples import four_tokens, two_heads
 from ranklib.depth_bounds import beta, contraction, converges, printed_depth, proved_depth
-from ranklib.layers import Layer, Network
+from ranklib.model.layers import Layer, Network
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
 from ranklib.residual import residual_size, residual_size_exact
-from ranklib.softmax import score_parts
+from ranklib.model.softmax import score_parts
 
 ROUNDING = 1 + 1e-11
 SIZES = torch.cat([torch.logspace(-18, 2, 400), torch.zeros(1)]).double()

@@ -10,7 +10,7 @@ from torch import nn
 
 from ranklib.bound_checks import Check, check_layer
 from ranklib.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
-from ranklib.layers import Layer
+from ranklib.model.layers import Layer
 from ranklib.lipschitz import (
     GELU_SLOPE,
     attained,

@@ -11,7 +11,7 @@ from plain import import_plain, raises_its_own_message
 from torch import nn
 
 import ranklib.normalisation as normalisation
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.measures import mu
 from ranklib.normalisation import (
     affine_rank,
@@ -26,7 +26,7 @@ from ranklib.normalisation import (
     row_std,
 )
 from ranklib.residual import residual_size_exact
-from ranklib.softmax import causal_mask
+from ranklib.model.softmax import causal_mask
 
 F64 = torch.float64
 BATCH, TOKENS, DIM = 2, 7, 5

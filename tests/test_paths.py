@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import ranklib.path_sums
 import ranklib.paths
-from ranklib.attention import SelfAttention
-from ranklib.layers import Layer, Network
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
 from ranklib.path_sums import bias_part, length_spectrum
 from ranklib.paths import (
     bias_row,
@@ -27,7 +27,7 @@ from ranklib.paths import (
     path_output,
     sample_paths,
 )
-from ranklib.softmax import causal_mask
+from ranklib.model.softmax import causal_mask
 
 BATCH, TOKENS, DIM = 2, 5, 7
 SEEDS = range(3)

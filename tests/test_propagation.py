@@ -7,7 +7,7 @@ import mpmath as mp
 import pytest
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.propagation import ResidualState, propagate, trajectory
 
 TOKENS, DIM, HEADS, DIM_QK, DIM_V = 5, 7, 3, 2, 11

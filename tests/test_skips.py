@@ -8,12 +8,12 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bound_constants import f_lambda, f_slope, x_star
 from ranklib.bounds import weight_norms
 from ranklib.counterexamples import skip_corollary
 from ranklib.depth_bounds import beta
-from ranklib.layers import Layer, Network
+from ranklib.model.layers import Layer, Network
 from ranklib.measures import mean_cosine
 from ranklib.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState

@@ -10,7 +10,7 @@ from small_models import LAYERS, build, generator, inputs_for, randomised, small
 from torch import nn
 
 from ranklib.blocks import blocks
-from ranklib.layers import Layer, Network
+from ranklib.model.layers import Layer, Network
 from ranklib.surgery import SWITCHES, switched_off, switches
 
 PARTS = ("attention_skip", "mlp_skip", "mlp", "norm")

@@ -23,7 +23,7 @@ from small_models import (
 from torch import nn
 
 import ranklib
-from ranklib.layers import Network
+from ranklib.model.layers import Network
 from ranklib.measures import MEASURES
 from ranklib.trace import Trace, trace
 

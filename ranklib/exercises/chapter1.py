@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, pair_of
 from ranklib.measures import composite_residual

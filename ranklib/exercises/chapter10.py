@@ -6,7 +6,7 @@ import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number
 from ranklib.positions import asymptotic_rate
-from ranklib.softmax import attention_matrix, causal_mask, window_mask
+from ranklib.model.softmax import attention_matrix, causal_mask, window_mask
 
 
 def uniform(mask):

@@ -5,9 +5,9 @@ from numbers import Real
 
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, pair_of
-from ranklib.softmax import attention_matrix
+from ranklib.model.softmax import attention_matrix
 
 
 def drop(answer):

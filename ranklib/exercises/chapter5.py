@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.centres import mean_residual
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 

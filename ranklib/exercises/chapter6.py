@@ -5,7 +5,7 @@ from numbers import Real
 
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.bounds import layer_sizes, oscillation_of_scores
 from ranklib.centres import mean_centre, residual_about
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 from ranklib.centres import deviations
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, number, pair_of
-from ranklib.layers import Layer
+from ranklib.model.layers import Layer
 
 
 def slow_rate(answer):

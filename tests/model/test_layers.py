@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from ranklib.attention import SelfAttention
-from ranklib.layers import Layer, Network
-from ranklib.softmax import causal_mask, window_mask
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import causal_mask, window_mask
 
 BATCH, TOKENS, DIM, HEADS, MLP_DIM, DEPTH = 2, 5, 6, 3, 11, 3
 NORMS = ("none", "post", "pre")

@@ -1,7 +1,7 @@
 """The self-attention layer of the book: heads, biases, masks.
 
 ``SelfAttention`` checks its weights once, when it is built, and its input at every call, also inside
-``torch.func.vmap``. The scores and the softmax are in :mod:`ranklib.softmax`.
+``torch.func.vmap``. The scores and the softmax are in :mod:`ranklib.model.softmax`.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from ranklib._checks import (
     require_positive,
     require_shape,
 )
-from ranklib.softmax import attention_matrix, pruned_scores, raw_scores
+from ranklib.model.softmax import attention_matrix, pruned_scores, raw_scores
 
 
 class Dims(NamedTuple):

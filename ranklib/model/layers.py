@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_instance, require_int, require_positive
-from ranklib.attention import SelfAttention
+from ranklib.model.attention import SelfAttention
 
 NORMS = ("none", "post", "pre")
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 
-from ranklib.attention import SelfAttention
-from ranklib.softmax import (
+from ranklib.model.attention import SelfAttention
+from ranklib.model.softmax import (
     attention_matrix,
     causal_mask,
     naive_softmax,
