@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from ranklib.certificate import slope_program, upper_sums
-from ranklib.residual import residual_size
+from ranklib.paper.certificate import slope_program, upper_sums
+from ranklib.paper.least import residual_size
 
 TOKENS, DIM, GAP, REPEATS, LEAST_RATIO = 128, 768, 1e-3, 7, 100
 

@@ -4,7 +4,7 @@ The library of the book. Rows of X are tokens; leading axes are batch; theory is
 """
 
 from ranklib.model.attention import SelfAttention
-from ranklib.centres import (
+from ranklib.paper.centres import (
     col_sum,
     composite_about,
     mean_centre,
@@ -41,7 +41,7 @@ from ranklib.measures import (
     stable_rank,
 )
 from ranklib.normalisation import affine_rank, column_norm, layer_norm, rms_norm, row_std
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.path_sums import length_spectrum
 from ranklib.path_evaluation import evaluate_exact, evaluate_paths
 from ranklib.paths import (
@@ -64,7 +64,7 @@ from ranklib.positions import (
     rotary_scores,
 )
 from ranklib.propagation import ResidualState, propagate, propagate_layer, trajectory
-from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
+from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
 from ranklib.sliders import explore
 from ranklib.model.softmax import (

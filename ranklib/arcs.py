@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_int, require_shape
-from ranklib.norms import composite, max_col_sum
+from ranklib.paper.norms import composite, max_col_sum
 from ranklib.token_models import TokenModel
 
 # As the paper describes the rows of its figure: the bare layer has neither skip nor norm nor MLP.

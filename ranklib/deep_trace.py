@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
-from ranklib.norms import composite
+from ranklib.paper.norms import composite
 from ranklib.propagation import ResidualState, trajectory
 
 SWITCHES = {

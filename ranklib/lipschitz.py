@@ -18,10 +18,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.bound_checks import Check, check_layer, enclosure
+from ranklib.paper.checks import Check, check_layer, enclosure
 from ranklib.difference import sum_scaled, through
 from ranklib.model.layers import Layer
-from ranklib.norms import max_col_sum, max_row_sum
+from ranklib.paper.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
 
 # GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
@@ -207,7 +207,7 @@ def check_mlp_layer(
 ) -> Check:
     """A layer of attention without skip, then an MLP: lambda times a bound of the attention, measured.
 
-    ``bound`` is one of ``ranklib.bounds.BOUNDS``, with its hypotheses; lambda = ``lip(mlp, mlp_skip)``, or 1
+    ``bound`` is one of ``ranklib.paper.bounds.BOUNDS``, with its hypotheses; lambda = ``lip(mlp, mlp_skip)``, or 1
     without an MLP. Raises ``ValueError`` for a skip round the attention or a norm, and as ``check_layer``
     and ``lip`` do. Source: Chapter 8, Corollary (L layers with MLPs).
 

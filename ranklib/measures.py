@@ -27,8 +27,8 @@ from ranklib.attention_measures import (
     singular_gap,
     spectral_gap,
 )
-from ranklib.centres import deviations, mean_centre, mean_residual
-from ranklib.norms import composite
+from ranklib.paper.centres import deviations, mean_centre, mean_residual
+from ranklib.paper.norms import composite
 from ranklib.spectral_measures import (
     effective_rank,
     gram_stable_rank,

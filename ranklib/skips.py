@@ -13,14 +13,14 @@ from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
 from ranklib.model.attention import SelfAttention
-from ranklib.bound_constants import f_lambda, x_star
-from ranklib.bound_checks import enclosure
-from ranklib.bounds import Hypothesis, lam, size_of, weight_norms
-from ranklib.centres import residual_about
+from ranklib.paper.constants import f_lambda, x_star
+from ranklib.paper.checks import enclosure
+from ranklib.paper.bounds import Hypothesis, lam, size_of, weight_norms
+from ranklib.paper.centres import residual_about
 from ranklib.model.layers import Layer, Network
-from ranklib.norms import max_col_sum, max_row_sum
+from ranklib.paper.norms import max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState, propagate_layer
-from ranklib.residual import residual_size
+from ranklib.paper.least import residual_size
 from ranklib.model.softmax import attention_matrix, score_parts
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ranklib._checks import measurable, require_nonzero, require_shape
-from ranklib.centres import deviations
+from ranklib.paper.centres import deviations
 
 
 def _spectrum(x: Tensor, what: str = "a matrix") -> Tensor:

@@ -9,10 +9,10 @@ import nbformat
 import pytest
 import torch
 
-from ranklib.centres import mean_residual
+from ranklib.paper.centres import mean_residual
 from ranklib.exercises import CHECKS, check
-from ranklib.norms import composite
-from ranklib.residual import residual_size_exact
+from ranklib.paper.norms import composite
+from ranklib.paper.least import residual_size_exact
 
 CHAPTERS = sorted((Path(__file__).parent.parent / "chapters").glob("*.ipynb"))
 

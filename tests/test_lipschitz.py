@@ -8,8 +8,8 @@ import torch
 from plain import import_plain, raises_its_own_message
 from torch import nn
 
-from ranklib.bound_checks import Check, check_layer
-from ranklib.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
+from ranklib.paper.checks import Check, check_layer
+from ranklib.paper.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
 from ranklib.model.layers import Layer
 from ranklib.lipschitz import (
     GELU_SLOPE,
@@ -22,9 +22,9 @@ from ranklib.lipschitz import (
     lip,
     slope_range,
 )
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
-from ranklib.residual import residual_size, residual_size_exact
+from ranklib.paper.least import residual_size, residual_size_exact
 
 F64 = torch.float64
 SEEDS = range(20)

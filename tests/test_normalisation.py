@@ -25,7 +25,7 @@ from ranklib.normalisation import (
     rms_norm,
     row_std,
 )
-from ranklib.residual import residual_size_exact
+from ranklib.paper.least import residual_size_exact
 from ranklib.model.softmax import causal_mask
 
 F64 = torch.float64

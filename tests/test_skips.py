@@ -9,15 +9,15 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 from ranklib.model.attention import SelfAttention
-from ranklib.bound_constants import f_lambda, f_slope, x_star
-from ranklib.bounds import weight_norms
-from ranklib.counterexamples import skip_corollary
-from ranklib.depth_bounds import beta
+from ranklib.paper.constants import f_lambda, f_slope, x_star
+from ranklib.paper.bounds import weight_norms
+from ranklib.paper.counterexamples import skip_corollary
+from ranklib.paper.depth import beta
 from ranklib.model.layers import Layer, Network
 from ranklib.measures import mean_cosine
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
-from ranklib.residual import residual_size_exact
+from ranklib.paper.least import residual_size_exact
 from ranklib.skips import (
     check_norms,
     check_slow_decay,

@@ -5,10 +5,10 @@ import math
 import torch
 
 from ranklib.model.attention import SelfAttention
-from ranklib.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
+from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, pair_of
 from ranklib.measures import composite_residual
-from ranklib.residual import residual_size_exact
+from ranklib.paper.least import residual_size_exact
 
 
 def three_tokens(answer):

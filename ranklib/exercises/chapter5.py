@@ -5,7 +5,7 @@ import math
 import torch
 
 from ranklib.model.attention import SelfAttention
-from ranklib.centres import mean_residual
+from ranklib.paper.centres import mean_residual
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 
 

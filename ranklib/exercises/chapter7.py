@@ -5,7 +5,7 @@ import math
 import torch
 
 from ranklib.model.attention import SelfAttention
-from ranklib.centres import deviations
+from ranklib.paper.centres import deviations
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, number, pair_of
 from ranklib.model.layers import Layer
 

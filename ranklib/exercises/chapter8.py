@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from ranklib.centres import mean_residual
-from ranklib.counterexamples import row_wise_l1
+from ranklib.paper.centres import mean_residual
+from ranklib.paper.counterexamples import row_wise_l1
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
-from ranklib.norms import max_col_sum, max_row_sum
+from ranklib.paper.norms import max_col_sum, max_row_sum
 
 
 def relu_gap(answer):

@@ -1,14 +1,14 @@
 """Residuals about a centre: the mean, the columnwise median, the midrange, or any other row.
 
 A residual is ``X - 1 x^T`` for some centre x. It has nothing to do with a residual (skip) connection. The
-least composite over all centres is in :mod:`ranklib.residual`.
+least composite over all centres is in :mod:`ranklib.paper.least`.
 """
 
 from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_float, require_shape
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 
 
 def residual_about(

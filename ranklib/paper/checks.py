@@ -14,12 +14,12 @@ from torch import Tensor
 
 from ranklib._checks import require_instance, require_positive
 from ranklib.model.attention import SelfAttention
-from ranklib.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
-from ranklib.centres import mean_centre, residual_about
+from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
+from ranklib.paper.centres import mean_centre, residual_about
 from ranklib.model.layers import Network
-from ranklib.norms import composite
+from ranklib.paper.norms import composite
 from ranklib.propagation import ResidualState, propagate
-from ranklib.residual import CertifiedResidual, residual_size
+from ranklib.paper.least import CertifiedResidual, residual_size
 
 EPS = torch.finfo(torch.float64).eps
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-import ranklib.norms
-from ranklib.norms import composite, max_col_sum, max_row_sum
+import ranklib.paper.norms
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 
 SHAPES = [(2, 3), (5, 7), (11, 1), (1, 13), (7, 5)]
 
@@ -90,7 +90,7 @@ def test_bad_input_never_gives_a_number(function, case):
 def test_messages_without_the_shape_checker():
     """What a user sees: the shape checker runs only under pytest."""
     for bad, kind, word in BAD.values():
-        assert word in raises_its_own_message(kind, import_plain("ranklib.norms").composite, bad)
+        assert word in raises_its_own_message(kind, import_plain("ranklib.paper.norms").composite, bad)
 
 
 def test_examples_in_the_docstrings():

@@ -8,8 +8,8 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 from ranklib.model.attention import SelfAttention
-from ranklib.bound_checks import check_layer, check_network, measure_layer
-from ranklib.bound_constants import (
+from ranklib.paper.checks import check_layer, check_network, measure_layer
+from ranklib.paper.constants import (
     const_osc,
     const_osc_heads,
     f_lambda,
@@ -23,7 +23,7 @@ from ranklib.bound_constants import (
     vartheta,
     x_star,
 )
-from ranklib.bounds import (
+from ranklib.paper.bounds import (
     BOUNDS,
     Hypothesis,
     bound_value,
@@ -33,12 +33,12 @@ from ranklib.bounds import (
     osc_row,
     oscillation_of_scores,
 )
-from ranklib.counterexamples import four_tokens, two_heads
-from ranklib.depth_bounds import beta, contraction, converges, printed_depth, proved_depth
+from ranklib.paper.counterexamples import four_tokens, two_heads
+from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
 from ranklib.model.layers import Layer, Network
-from ranklib.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
-from ranklib.residual import residual_size, residual_size_exact
+from ranklib.paper.least import residual_size, residual_size_exact
 from ranklib.model.softmax import score_parts
 
 ROUNDING = 1 + 1e-11
@@ -495,7 +495,7 @@ def test_proved_depth_reports_what_it_does_not_cover():
 
 
 def test_bad_input_never_gives_a_number():
-    constants = import_plain("ranklib.bound_constants")
+    constants = import_plain("ranklib.paper.constants")
     one = torch.ones(1, dtype=torch.float64)
     for function in FORMULAS:
         plain = getattr(constants, function.__name__)
@@ -535,8 +535,8 @@ def test_bad_layers_tokens_and_names_say_what_was_expected():
 
 
 def test_wrong_kinds_are_refused_without_the_shape_checker():
-    bounds, checks = import_plain("ranklib.bounds"), import_plain("ranklib.bound_checks")
-    depth = import_plain("ranklib.depth_bounds")
+    bounds, checks = import_plain("ranklib.paper.bounds"), import_plain("ranklib.paper.checks")
+    depth = import_plain("ranklib.paper.depth")
     x = gauss(rng(13), 7, 5)
     for call in (
         lambda: bounds.lam(None, 1.0),

@@ -3,7 +3,7 @@
 Every bound of one layer has the form coefficient * rho^power. The coefficient is made of the weights and of
 two sizes, Lambda and osc(E), that go to 0 with the residual, so it stays a number where rho underflows.
 Hypotheses are reported, never assumed: ``Bound.hypotheses`` gives value and limit of each.
-``ranklib.bound_checks`` puts each bound beside what it bounds; ``ranklib.depth_bounds`` is about L layers.
+``ranklib.paper.checks`` puts each bound beside what it bounds; ``ranklib.paper.depth`` is about L layers.
 """
 
 import math
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.model.attention import SelfAttention
-from ranklib.bound_constants import (
+from ranklib.paper.constants import (
     const_osc,
     const_osc_heads,
     f_slope,
@@ -27,8 +27,8 @@ from ranklib.bound_constants import (
     vartheta,
     x_star,
 )
-from ranklib.norms import composite, max_col_sum, max_row_sum
-from ranklib.centres import mean_centre, residual_about
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.centres import mean_centre, residual_about
 
 
 class Hypothesis(NamedTuple):

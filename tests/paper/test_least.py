@@ -9,10 +9,10 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-import ranklib.centres
-import ranklib.residual
-from ranklib import certificate
-from ranklib.centres import (
+import ranklib.paper.centres
+import ranklib.paper.least
+from ranklib.paper import certificate
+from ranklib.paper.centres import (
     col_sum,
     composite_about,
     mean_centre,
@@ -23,8 +23,8 @@ from ranklib.centres import (
     residual_about,
     row_sum,
 )
-from ranklib.norms import composite
-from ranklib.residual import CertifiedResidual, residual_size, residual_size_exact
+from ranklib.paper.norms import composite
+from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 
 SHAPES = [(2, 3), (3, 1), (5, 3), (7, 11), (13, 5)]
 SEEDS = range(7)
@@ -370,7 +370,7 @@ def test_bad_tokens_have_no_centre(centre_of):
 
 def test_messages_without_the_shape_checker():
     """What a user sees: the shape checker runs only under pytest."""
-    plain = import_plain("ranklib.residual")
+    plain = import_plain("ranklib.paper.least")
     for x, options, kind, word in BAD.values():
         for size_of in (plain.residual_size, plain.residual_size_exact):
             assert word in raises_its_own_message(kind, size_of, x, **options)
@@ -378,7 +378,7 @@ def test_messages_without_the_shape_checker():
         (torch.ones(5), ValueError, "one row for each matrix"),
         (torch.ones(3).long(), TypeError, "floating-point"),
     ):
-        assert word in raises_its_own_message(kind, import_plain("ranklib.centres").residual_about, torch.ones(5, 3), centre)
+        assert word in raises_its_own_message(kind, import_plain("ranklib.paper.centres").residual_about, torch.ones(5, 3), centre)
 
 
 @pytest.mark.parametrize("module", [ranklib.centres, ranklib.residual])

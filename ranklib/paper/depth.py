@@ -9,8 +9,8 @@ from torch import Tensor
 
 from ranklib._checks import require_instance, require_int
 from ranklib.model.attention import SelfAttention
-from ranklib.bound_constants import f_slope, g_slope
-from ranklib.bounds import Hypothesis, LayerSizes, bound_value, lam, size_of, weight_norms
+from ranklib.paper.constants import f_slope, g_slope
+from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_value, lam, size_of, weight_norms
 from ranklib.model.layers import Network
 
 

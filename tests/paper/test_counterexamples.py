@@ -7,17 +7,17 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib.bound_checks import check_layer, measure_layer
-from ranklib.bound_constants import const_osc, g_lambda
-from ranklib.bounds import layer_sizes
-from ranklib.counterexamples import (
+from ranklib.paper.checks import check_layer, measure_layer
+from ranklib.paper.constants import const_osc, g_lambda
+from ranklib.paper.bounds import layer_sizes
+from ranklib.paper.counterexamples import (
     diagonal_step,
     four_tokens,
     oscillation_family,
     signed_step,
     two_heads,
 )
-from ranklib.movers import (
+from ranklib.paper.clean_family import (
     Movers,
     best_movers,
     best_ratios,
@@ -27,8 +27,8 @@ from ranklib.movers import (
     clean_movers,
     pocket_family,
 )
-from ranklib.norms import composite, max_col_sum, max_row_sum
-from ranklib.residual import residual_size_exact
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.least import residual_size_exact
 
 
 @pytest.mark.parametrize("overlap,first", [(True, 64514), (False, 65026)])
@@ -189,7 +189,7 @@ def test_best_movers_refute_the_printed_claim_before_the_clean_family_does():
 
 
 def test_bad_input_says_what_was_expected():
-    plain, movers = import_plain("ranklib.counterexamples"), import_plain("ranklib.movers")
+    plain, movers = import_plain("ranklib.paper.counterexamples"), import_plain("ranklib.paper.clean_family")
     for kind, call in (
         (ValueError, lambda: plain.two_heads(0)),
         (TypeError, lambda: plain.two_heads(3.0)),

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_matrix, require_positive
-from ranklib.certificate import exact_steps, sandwich, smooth_steps
+from ranklib.paper.certificate import exact_steps, sandwich, smooth_steps
 
 
 @dataclass(frozen=True, eq=False)

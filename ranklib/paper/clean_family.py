@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ranklib._checks import require_int, require_positive
 from ranklib.model.attention import SelfAttention
-from ranklib.counterexamples import Instance
+from ranklib.paper.counterexamples import Instance
 
 
 class Movers(NamedTuple):
