@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 from transformers import BertConfig, BertModel
 
-from ranklib.measures import composite_residual
+from ranklib.measures.tokens import composite_residual
 from ranklib.trace import trace
 
 SAMPLES, TOKENS, REPEATS, MOST_OVERHEAD = 8, 128, 5, 0.05

@@ -18,7 +18,7 @@ from ranklib.paper.centres import (
 from ranklib.deep_trace import DeepTrace, as_network
 from ranklib.model.layers import Layer, Network
 from ranklib.lipschitz import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
-from ranklib.measures import (
+from ranklib.measures.tokens import (
     MEASURES,
     attention_entropy,
     composite_residual,

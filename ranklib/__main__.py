@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from ranklib import pretrained
-from ranklib.measures import MEASURES
+from ranklib.measures.tokens import MEASURES
 from ranklib.runs import RESULTS, SIZES, current_device, provenance, record
 from ranklib.style import PANEL, role, shade_floor, use_book_style
 from ranklib.surgery import SWITCHES

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from ranklib.architectures import ARCHITECTURES
 from ranklib.model.layers import Network
-from ranklib.measures import composite_residual
+from ranklib.measures.tokens import composite_residual
 from ranklib.path_sums import bias_part, length_spectrum
 from ranklib.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 from ranklib.runs import Experiment

@@ -21,8 +21,8 @@ from ranklib._checks import (
     require_positive,
     require_shape,
 )
-from ranklib.attention_measures import dobrushin
-from ranklib.measures import oscillation
+from ranklib.measures.attention import dobrushin
+from ranklib.measures.tokens import oscillation
 
 ROUNDING = 1e-12  # of a product of attention matrices, relative to the spread of the tokens
 

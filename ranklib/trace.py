@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 from ranklib._checks import require_int
 from ranklib.batches import batches, prepared, sized
 from ranklib.blocks import blocks
-from ranklib.measures import MEASURES
+from ranklib.measures.tokens import MEASURES
 from ranklib.surgery import switched_off, switches
 from ranklib.watch import Watch
 

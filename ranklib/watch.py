@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ranklib.batches import Batch, real_tokens, sliced
 from ranklib.blocks import same_stream, stream_in, stream_out
-from ranklib.measures import MEASURES
+from ranklib.measures.tokens import MEASURES
 
 
 class Watch:

@@ -14,7 +14,7 @@ from ranklib import pretrained
 from ranklib.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
 from ranklib.deep_trace import deep_trace
 from ranklib.experiments import EXPERIMENTS
-from ranklib.measures import composite_residual
+from ranklib.measures.tokens import composite_residual
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

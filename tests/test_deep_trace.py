@@ -9,7 +9,7 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 from ranklib.deep_trace import SWITCHES, as_network, deep_trace, embeddings, switches
-from ranklib.measures import composite_residual
+from ranklib.measures.tokens import composite_residual
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

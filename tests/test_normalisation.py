@@ -12,7 +12,7 @@ from torch import nn
 
 import ranklib.normalisation as normalisation
 from ranklib.model.attention import SelfAttention
-from ranklib.measures import mu
+from ranklib.measures.tokens import mu
 from ranklib.normalisation import (
     affine_rank,
     circle_trace,

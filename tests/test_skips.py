@@ -14,7 +14,7 @@ from ranklib.paper.bounds import weight_norms
 from ranklib.paper.counterexamples import skip_corollary
 from ranklib.paper.depth import beta
 from ranklib.model.layers import Layer, Network
-from ranklib.measures import mean_cosine
+from ranklib.measures.tokens import mean_cosine
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.propagation import ResidualState
 from ranklib.paper.least import residual_size_exact

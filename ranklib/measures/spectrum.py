@@ -1,7 +1,7 @@
 """Measures of collapse by singular values: how many directions the tokens X (rows) use.
 
 Below s_1 >= s_2 >= ... are the singular values of X. What the functions raise is said in
-:mod:`ranklib.measures`.
+:mod:`ranklib.measures.tokens`.
 """
 
 import torch

@@ -7,10 +7,10 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-import ranklib.attention_measures
-import ranklib.measures
-import ranklib.spectral_measures
-from ranklib.measures import (
+import ranklib.measures.attention
+import ranklib.measures.tokens
+import ranklib.measures.spectrum
+from ranklib.measures.tokens import (
     ATTENTION_MEASURES,
     MEASURES,
     attention_entropy,
@@ -331,7 +331,7 @@ def test_bad_tensors_never_give_a_number():
 
 def test_messages_without_the_shape_checker():
     """What a user sees: the shape checker runs only under pytest."""
-    plain, kinds = import_plain("ranklib.measures"), (TypeError, ValueError)
+    plain, kinds = import_plain("ranklib.measures.tokens"), (TypeError, ValueError)
     for measure, arguments in UNDEFINED:
         raises_its_own_message(kinds, getattr(plain, measure.__name__), *arguments)
     for measures, cases in ((plain.MEASURES, BAD_TENSORS), (plain.ATTENTION_MEASURES, BAD_ATTENTION)):

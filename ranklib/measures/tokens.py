@@ -1,7 +1,7 @@
 """Measures of collapse of tokens X (rows), one formula each.
 
-Those by singular values are in :mod:`ranklib.spectral_measures`, those of attention matrices in
-:mod:`ranklib.attention_measures`; all can be imported from here.
+Those by singular values are in :mod:`ranklib.measures.spectrum`, those of attention matrices in
+:mod:`ranklib.measures.attention`; all can be imported from here.
 
 They disagree by design (Chapter 12): a large feature fakes collapse in the stable rank, noise about equal
 rows hides it from the participation ratio, and rank one does not mean equal rows. Report at least
@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_nonzero, require_shape
-from ranklib.attention_measures import (
+from ranklib.measures.attention import (
     attention_entropy,
     dobrushin,
     inverse_participation,
@@ -29,7 +29,7 @@ from ranklib.attention_measures import (
 )
 from ranklib.paper.centres import deviations, mean_centre, mean_residual
 from ranklib.paper.norms import composite
-from ranklib.spectral_measures import (
+from ranklib.measures.spectrum import (
     effective_rank,
     gram_stable_rank,
     isometry_gap,

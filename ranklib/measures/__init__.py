@@ -1,0 +1,1 @@
+"""Measures of tokens, spectra and attention matrices."""
