@@ -63,7 +63,7 @@ from ranklib.positions import (
     relative_bias,
     rotary_scores,
 )
-from ranklib.propagation import ResidualState, propagate, propagate_layer, trajectory
+from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
 from ranklib.sliders import explore

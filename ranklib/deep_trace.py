@@ -2,7 +2,7 @@
 
 A forward pass in float64 shows a residual down to 1e-15 of the tokens. Here the weights of a BERT-like or
 ALBERT model become :class:`~ranklib.model.layers.Layer` objects in float64, each compared with the block that it
-stands for, and :mod:`ranklib.propagation` carries the model's own embeddings through them at any size.
+stands for, and :mod:`ranklib.exact.propagation` carries the model's own embeddings through them at any size.
 """
 
 import copy
@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.norms import composite
-from ranklib.propagation import ResidualState, trajectory
+from ranklib.exact.propagation import ResidualState, trajectory
 
 SWITCHES = {
     "attention_skip": {"skip": False},
@@ -166,7 +166,7 @@ def deep_trace(
     its skip and its LayerNorm) and "norm". Padding takes no part: each sample is its real tokens. One sample
     of 128 tokens through BERT-base takes about a second. Raises ``ValueError`` for an unknown part or a model
     where the method does not apply; see :func:`as_network` and :func:`embeddings`. What is resolved stands at
-    the head of :mod:`ranklib.propagation`. Source: Chapter 11.
+    the head of :mod:`ranklib.exact.propagation`. Source: Chapter 11.
 
     >>> from transformers import BertConfig, BertModel
     >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=7)

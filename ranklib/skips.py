@@ -19,7 +19,7 @@ from ranklib.paper.bounds import Hypothesis, lam, size_of, weight_norms
 from ranklib.paper.centres import residual_about
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.norms import max_col_sum, max_row_sum
-from ranklib.propagation import ResidualState, propagate_layer
+from ranklib.exact.propagation import ResidualState, propagate_layer
 from ranklib.paper.least import residual_size
 from ranklib.model.softmax import attention_matrix, score_parts
 

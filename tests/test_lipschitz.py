@@ -23,7 +23,7 @@ from ranklib.lipschitz import (
     slope_range,
 )
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.propagation import ResidualState
+from ranklib.exact.propagation import ResidualState
 from ranklib.paper.least import residual_size, residual_size_exact
 
 F64 = torch.float64

@@ -16,7 +16,7 @@ from ranklib.paper.depth import beta
 from ranklib.model.layers import Layer, Network
 from ranklib.measures.tokens import mean_cosine
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.propagation import ResidualState
+from ranklib.exact.propagation import ResidualState
 from ranklib.paper.least import residual_size_exact
 from ranklib.skips import (
     check_norms,

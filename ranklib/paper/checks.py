@@ -18,7 +18,7 @@ from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_named, scaled_log
 from ranklib.paper.centres import mean_centre, residual_about
 from ranklib.model.layers import Network
 from ranklib.paper.norms import composite
-from ranklib.propagation import ResidualState, propagate
+from ranklib.exact.propagation import ResidualState, propagate
 from ranklib.paper.least import CertifiedResidual, residual_size
 
 EPS = torch.finfo(torch.float64).eps

@@ -37,7 +37,7 @@ from ranklib.paper.counterexamples import four_tokens, two_heads
 from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.propagation import ResidualState
+from ranklib.exact.propagation import ResidualState
 from ranklib.paper.least import residual_size, residual_size_exact
 from ranklib.model.softmax import score_parts
 

@@ -23,9 +23,9 @@ from test_propagation import (
 )
 from torch import nn
 
-from ranklib.difference import through
+from ranklib.exact.difference import through
 from ranklib.model.layers import Layer, Network
-from ranklib.propagation import ResidualState, propagate, propagate_layer, trajectory
+from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.model.softmax import causal_mask, window_mask
 
 WIDTH = 11

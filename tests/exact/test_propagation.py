@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ranklib.model.attention import SelfAttention
-from ranklib.propagation import ResidualState, propagate, trajectory
+from ranklib.exact.propagation import ResidualState, propagate, trajectory
 
 TOKENS, DIM, HEADS, DIM_QK, DIM_V = 5, 7, 3, 2, 11
 

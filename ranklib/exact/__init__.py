@@ -1,0 +1,1 @@
+"""Layers followed exactly, far below the floor of floating point."""
