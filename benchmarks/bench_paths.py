@@ -14,8 +14,8 @@ import torch
 from tqdm import tqdm
 
 from ranklib.model.layers import Network
-from ranklib.path_sums import length_spectrum
-from ranklib.paths import enumerate_paths, frozen_attention, path_output, sample_paths
+from ranklib.theory.path_sums import length_spectrum
+from ranklib.theory.paths import enumerate_paths, frozen_attention, path_output, sample_paths
 
 TOKENS, DIM, HEADS, DEPTH = 128, 768, 12, 12
 SMALL_HEADS, SMALL_DEPTHS = 2, (3, 4, 5)

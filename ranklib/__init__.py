@@ -17,7 +17,7 @@ from ranklib.paper.centres import (
 )
 from ranklib.deep_trace import DeepTrace, as_network
 from ranklib.model.layers import Layer, Network
-from ranklib.lipschitz import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
+from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.measures.tokens import (
     MEASURES,
     attention_entropy,
@@ -40,11 +40,11 @@ from ranklib.measures.tokens import (
     spectral_gap,
     stable_rank,
 )
-from ranklib.normalisation import affine_rank, column_norm, layer_norm, rms_norm, row_std
+from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.path_sums import length_spectrum
+from ranklib.theory.path_sums import length_spectrum
 from ranklib.path_evaluation import evaluate_exact, evaluate_paths
-from ranklib.paths import (
+from ranklib.theory.paths import (
     bias_row,
     count_paths,
     enumerate_paths,
@@ -54,7 +54,7 @@ from ranklib.paths import (
     path_output,
     sample_paths,
 )
-from ranklib.positions import (
+from ranklib.theory.masks import (
     ProductCheck,
     alibi_bias,
     asymptotic_rate,
@@ -65,7 +65,7 @@ from ranklib.positions import (
 )
 from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
-from ranklib.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
+from ranklib.theory.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
 from ranklib.sliders import explore
 from ranklib.model.softmax import (
     attention_matrix,

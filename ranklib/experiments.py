@@ -9,8 +9,8 @@ from torch.nn.functional import cross_entropy, one_hot
 from ranklib.architectures import ARCHITECTURES
 from ranklib.model.layers import Network
 from ranklib.measures.tokens import composite_residual
-from ranklib.path_sums import bias_part, length_spectrum
-from ranklib.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
+from ranklib.theory.path_sums import bias_part, length_spectrum
+from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 from ranklib.runs import Experiment
 from ranklib.trained_runs import TRAINED
 
@@ -126,7 +126,7 @@ def trained(
 
 @torch.no_grad()
 def path_cost(seed: int, device: torch.device, tokens: int, dim: int, small: list, large: list) -> dict:
-    """What adding all paths one by one costs, in sweeps of :func:`~ranklib.path_sums.length_spectrum`.
+    """What adding all paths one by one costs, in sweeps of :func:`~ranklib.theory.path_sums.length_spectrum`.
 
     ``run``: measured for the (depth, heads) of ``small``; ``extrapolated``: number of paths times the time of one, mean
     of 40 sampled paths, for those of ``large``. Both sides run one after the other on one thread. Source: Chapter 3,

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from ranklib._checks import require_int
 from ranklib.model.layers import Layer, Network
-from ranklib.path_sums import bias_part, length_spectrum
-from ranklib.paths import Path, count_paths, enumerate_paths, frozen_attention, sample_paths
+from ranklib.theory.path_sums import bias_part, length_spectrum
+from ranklib.theory.paths import Path, count_paths, enumerate_paths, frozen_attention, sample_paths
 from ranklib.model.softmax import attention_matrix, raw_scores
 from ranklib.token_models import EPS, TokenModel
 

@@ -18,8 +18,8 @@ from ranklib.path_evaluation import (
     recomputed_step,
     walk,
 )
-from ranklib.path_sums import length_spectrum
-from ranklib.paths import count_paths, enumerate_paths, frozen_attention, path_output
+from ranklib.theory.path_sums import length_spectrum
+from ranklib.theory.paths import count_paths, enumerate_paths, frozen_attention, path_output
 from ranklib.token_models import EPS, TokenModel
 
 plain = import_plain("ranklib.path_evaluation")

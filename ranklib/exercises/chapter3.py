@@ -5,7 +5,7 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
-from ranklib.paths import count_paths
+from ranklib.theory.paths import count_paths
 
 
 def order(answer):

@@ -5,7 +5,7 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, close, matrix, number
-from ranklib.normalisation import affine_rank, circle_trace, layer_norm, peak, rms_norm, row_std
+from ranklib.theory.layernorm import affine_rank, circle_trace, layer_norm, peak, rms_norm, row_std
 
 
 def merged_rows(answer):

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from plain import import_plain, raises_its_own_message
 from torch import nn
 
-import ranklib.normalisation as normalisation
+import ranklib.theory.layernorm as normalisation
 from ranklib.model.attention import SelfAttention
 from ranklib.measures.tokens import mu
-from ranklib.normalisation import (
+from ranklib.theory.layernorm import (
     affine_rank,
     circle_trace,
     column_norm,
@@ -280,7 +280,7 @@ def test_affine_rank_changes_by_minus_two_to_one():
 
 
 def test_bad_input_never_gives_a_number():
-    plain = import_plain("ranklib.normalisation")
+    plain = import_plain("ranklib.theory.layernorm")
     x = torch.eye(3)
     for name in ("layer_norm", "rms_norm", "column_norm", "row_std", "fold_factor"):
         function = getattr(plain, name)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ranklib._checks import require_instance
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
-from ranklib.paths import require_attentions, require_plain
+from ranklib.theory.paths import require_attentions, require_plain
 
 
 def length_spectrum(

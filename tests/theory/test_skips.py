@@ -18,7 +18,7 @@ from ranklib.measures.tokens import mean_cosine
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.exact.propagation import ResidualState
 from ranklib.paper.least import residual_size_exact
-from ranklib.skips import (
+from ranklib.theory.skips import (
     check_norms,
     check_slow_decay,
     check_step,
@@ -314,7 +314,7 @@ def test_scaled_branches_have_a_limit():
 
 
 def test_errors_say_what_to_do():
-    plain = import_plain("ranklib.skips")
+    plain = import_plain("ranklib.theory.skips")
     network = plain.Network.random(2, 4, generator=generator(0), mlp_dim=3)
     x = torch.randn(3, 4, dtype=F64, generator=generator(1))
     attention = network.layers[0].attention

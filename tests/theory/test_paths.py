@@ -12,12 +12,12 @@ from scipy.stats import chi2
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import ranklib.path_sums
-import ranklib.paths
+import ranklib.theory.path_sums
+import ranklib.theory.paths
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
-from ranklib.path_sums import bias_part, length_spectrum
-from ranklib.paths import (
+from ranklib.theory.path_sums import bias_part, length_spectrum
+from ranklib.theory.paths import (
     bias_row,
     count_paths,
     enumerate_paths,

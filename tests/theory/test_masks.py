@@ -10,8 +10,8 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 import ranklib
-from ranklib import positions
-from ranklib.positions import (
+from ranklib.theory import masks as positions
+from ranklib.theory.masks import (
     alibi_bias,
     asymptotic_rate,
     check_product,
@@ -21,7 +21,7 @@ from ranklib.positions import (
 )
 
 F64 = torch.float64
-plain = import_plain("ranklib.positions")
+plain = import_plain("ranklib.theory.masks")
 
 
 def generator(seed):

@@ -3,7 +3,7 @@
 A path through L layers is a tuple with one entry for each layer, the first layer first: a head 0..H-1, or
 None for the skip. Its length is the number of heads in it. "Frozen" means: every attention matrix is the one
 of the full forward pass. It depends on the whole layer below, so paths are not independent networks. The sums
-of all paths of one length are in :mod:`ranklib.path_sums`.
+of all paths of one length are in :mod:`ranklib.theory.path_sums`.
 """
 
 import itertools

@@ -11,7 +11,7 @@ from torch import nn
 from ranklib.paper.checks import Check, check_layer
 from ranklib.paper.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
 from ranklib.model.layers import Layer
-from ranklib.lipschitz import (
+from ranklib.theory.mlps import (
     GELU_SLOPE,
     attained,
     check_mlp,
@@ -237,7 +237,7 @@ def test_outlier_residual_is_a_lower_bound_and_mostly_attained():
 
 def test_bad_input_never_gives_a_number():
     good = random_mlp(0, nn.ReLU())
-    plain = import_plain("ranklib.lipschitz")
+    plain = import_plain("ranklib.theory.mlps")
     x = gaussian(0, 5, 3)
     says = raises_its_own_message
     for activation in (nn.SiLU(), nn.GELU(approximate="tanh")):

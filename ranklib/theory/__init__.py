@@ -1,0 +1,1 @@
+"""What the main line of the book proves: paths, skips, MLPs, LayerNorm, masks."""
