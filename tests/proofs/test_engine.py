@@ -16,10 +16,10 @@ import ranklib.proofs as proofs
 from ranklib.proofs import (
     DERIVATIONS, Derivation, DerivationError, by_lemma, derivation, distinct, identity, inequality,
 )
-from ranklib.proofs.decide import searched
-from ranklib.proofs.matrices import max_col_sum, max_row_sum, real_matrix
-from ranklib.proofs.search import search
-from ranklib.proofs.steps import formula_width
+from ranklib.proofs.engine.decide import searched
+from ranklib.proofs.engine.matrices import max_col_sum, max_row_sum, real_matrix
+from ranklib.proofs.engine.search import search
+from ranklib.proofs.engine.steps import formula_width
 
 A, B, C = sp.symbols("a b c", real=True)
 U = sp.Symbol("u", nonnegative=True)

@@ -1,0 +1,1 @@
+"""Steps of a derivation, and how each is decided."""
