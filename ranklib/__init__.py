@@ -66,7 +66,7 @@ from ranklib.theory.masks import (
 from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.theory.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
-from ranklib.sliders import explore
+from ranklib.book.sliders import explore
 from ranklib.model.softmax import (
     attention_matrix,
     causal_mask,
@@ -76,6 +76,6 @@ from ranklib.model.softmax import (
     scores,
     window_mask,
 )
-from ranklib.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
+from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
 
 __version__ = "0.1.0"

@@ -16,7 +16,7 @@ import torch
 from ranklib import pretrained
 from ranklib.measures.tokens import MEASURES
 from ranklib.runs import RESULTS, SIZES, current_device, provenance, record
-from ranklib.style import PANEL, role, shade_floor, use_book_style
+from ranklib.book.style import PANEL, role, shade_floor, use_book_style
 from ranklib.surgery import SWITCHES
 from ranklib.trace import Trace, trace
 
@@ -191,7 +191,7 @@ def _trace(options: argparse.Namespace) -> int:
 def _texts(path: Path | None) -> tuple[list[str], str]:
     """The paragraphs, and one line that says where they are from."""
     if path is None:
-        from ranklib.biographies import biographies
+        from ranklib.book.biographies import biographies
 
         return [person.text for person in biographies()], "the book's biographies"
     try:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ranklib import pretrained
 from ranklib import voice_albert
-from ranklib.biographies import biographies
+from ranklib.book.biographies import biographies
 from ranklib.deep_trace import deep_trace
 from ranklib.runs import Experiment
 from ranklib.trace import trace

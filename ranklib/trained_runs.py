@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ranklib.arc_runs import run_arcs
-from ranklib.biographies import biographies
+from ranklib.book.biographies import biographies
 from ranklib.path_evaluation import WAYS, coverage, evaluate_exact, evaluate_paths
 from ranklib.runs import Experiment
 from ranklib.tasks import (

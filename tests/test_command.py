@@ -13,7 +13,7 @@ import torch
 from ranklib import experiments
 from ranklib import pretrained
 from ranklib.__main__ import draw, main
-from ranklib.biographies import biographies
+from ranklib.book.biographies import biographies
 from ranklib.measures.tokens import composite_residual, mean_cosine
 from ranklib.runs import Experiment, load
 from ranklib.trace import Trace

@@ -10,7 +10,7 @@ import torch
 
 from ranklib import voice_albert
 from ranklib.architectures import ARCHITECTURES, VARIANTS, possible
-from ranklib.biographies import biographies
+from ranklib.book.biographies import biographies
 from ranklib.pretrained import Missing
 from ranklib.voice_albert import (
     SYMBOLS,

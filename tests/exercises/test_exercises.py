@@ -14,7 +14,7 @@ from ranklib.exercises import CHECKS, check
 from ranklib.paper.norms import composite
 from ranklib.paper.least import residual_size_exact
 
-CHAPTERS = sorted((Path(__file__).parent.parent / "chapters").glob("*.ipynb"))
+CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 
 
 def family(n, k):

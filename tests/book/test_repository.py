@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
 # Built from parts, so that this file does not hold what it looks for.
@@ -133,8 +133,8 @@ def test_no_file_names_the_host_of_a_package_registry():
 
 
 def test_the_search_finds_what_is_there():
-    assert any(line.startswith("tests/test_repository.py:") for line in lines_with(["def lines_with"]))
-    assert {"Makefile", "_config.yml", "ranklib/style.py"} <= set(text_files())
+    assert any(line.startswith("tests/book/test_repository.py:") for line in lines_with(["def lines_with"]))
+    assert {"Makefile", "_config.yml", "ranklib/book/style.py"} <= set(text_files())
 
 
 def test_files_of_the_library_stay_short():
@@ -216,7 +216,7 @@ def test_the_package_installs_with_its_records_and_without_the_book(tmp_path):
     records = {f"ranklib/results/{p.name}" for p in ROOT.glob("results/*.json")}
     modules = {p.relative_to(ROOT).as_posix() for p in ROOT.glob("ranklib/**/*.py")}
     assert records and records | modules <= inside
-    texts = {"ranklib/biographies.json"}
+    texts = {"ranklib/book/biographies.json"}
     assert texts <= inside
     extra = inside - records - modules - texts - {"ranklib/results/__init__.py"}
     assert not extra, "the book is no part of the package"

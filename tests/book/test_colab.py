@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COLAB = ROOT / ".venv-colab"
 CHAPTERS = [p for p in sorted(ROOT.glob("chapters/*.ipynb")) if '"cell_type": "code"' in p.read_text()]
 ADDRESS = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import ranklib.biographies
-from ranklib.biographies import Biography, biographies
+import ranklib.book.biographies
+from ranklib.book.biographies import Biography, biographies
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PEOPLE = biographies()
 TOKENS = 128
 LONGEST_SHARED = 5  # words in a row that two texts may have in common, "where he was born in" for example
@@ -175,11 +175,11 @@ def test_the_file_is_part_of_the_package_and_is_found_there(tmp_path):
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        assert "ranklib/biographies.json" in packed.namelist()
+        assert "ranklib/book/biographies.json" in packed.namelist()
         packed.extractall(tmp_path / "site")
     # The other modules import torch, for seconds; this one needs the standard library alone, see below.
     (tmp_path / "site/ranklib/__init__.py").write_text("")
-    ask = "import ranklib.biographies as b, json; print(json.dumps([b.__file__, b.biographies()]))"
+    ask = "import ranklib.book.biographies as b, json; print(json.dumps([b.__file__, b.biographies()]))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", ask],
         capture_output=True,
@@ -193,7 +193,7 @@ def test_the_file_is_part_of_the_package_and_is_found_there(tmp_path):
 
 
 def test_the_module_needs_only_the_standard_library():
-    tree = ast.parse((ROOT / "ranklib/biographies.py").read_text())
+    tree = ast.parse((ROOT / "ranklib/book/biographies.py").read_text())
     named = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     named |= {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     assert {name.split(".")[0] for name in named} <= sys.stdlib_module_names

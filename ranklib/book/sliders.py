@@ -12,7 +12,7 @@ import ipywidgets
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from ranklib.style import to_svg
+from ranklib.book.style import to_svg
 
 Draw = Callable[..., tuple[Figure, str]]
 MAX_FRAMES = 64

@@ -9,8 +9,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-from ranklib.sliders import MAX_FRAMES, Explorer, explore, spoken
-from ranklib.style import ROLES, role, to_svg, use_book_style
+from ranklib.book.sliders import MAX_FRAMES, Explorer, explore, spoken
+from ranklib.book.style import ROLES, role, to_svg, use_book_style
 
 SHARP = 'A "sharp" & <b>bold</b> view'
 

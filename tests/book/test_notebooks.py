@@ -10,7 +10,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 
-from tests.notebook_rules import (
+from tests.book.notebook_rules import (
     CHAPTERS,
     EXERCISE,
     FRAMES_LIMIT,

@@ -13,7 +13,7 @@ from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from sphinxext.plain_markdown import THEOREM_LINK
-from tests.browser import CHAPTERS, DESK, PHONE, ROOT, SITE, every_chapter, visit_fixtures
+from tests.book.browser import CHAPTERS, DESK, PHONE, ROOT, SITE, every_chapter, visit_fixtures
 
 INK = {"light": "rgb(26, 26, 26)", "dark": "rgb(242, 242, 242)"}
 MAX_BYTES = 2_000_000

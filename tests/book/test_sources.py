@@ -7,7 +7,7 @@ import nbformat
 
 import ranklib
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CHAPTER_FILES = {
     "1": "attention-and-residual",
     "2": "softmax-shift-invariance",

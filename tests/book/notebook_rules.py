@@ -9,7 +9,7 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
 PICTURES = {"image/png", "image/svg+xml", "image/jpeg"}
 FRAMES_LIMIT = 1_000_000

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell
 
 from scripts.run_notebooks import FIXED, normalise
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = ROOT / "chapters" / "front-page.ipynb"
 # The root of the width, by which scores are divided, becomes another power.
 CONSTANT = (r"(dim_qk|shape\[-1\])( ?\*\* ?)0\.5\b", r"\g<1>\g<2>0.55")

@@ -40,5 +40,5 @@ def biographies() -> list[Biography]:
 
     Source: the book's own, in place of the paper's excerpts.
     """
-    text = files("ranklib").joinpath("biographies.json").read_text(encoding="utf-8")
+    text = files("ranklib.book").joinpath("biographies.json").read_text(encoding="utf-8")
     return [Biography(**entry) for entry in json.loads(text)]

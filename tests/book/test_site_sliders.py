@@ -1,6 +1,6 @@
 """A browser moves every slider of the built site, and reads the pages without scripts."""
 
-from tests.browser import ROOT, every_chapter, visit_fixtures
+from tests.book.browser import ROOT, every_chapter, visit_fixtures
 
 site, browser, contexts, visit = visit_fixtures
 
