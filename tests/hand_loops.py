@@ -1,7 +1,7 @@
 """Six transformers written out by hand, every sub-layer behind a switch: the oracle of the trace.
 
 Each loop takes a small Hugging Face model and its inputs, reads nothing but weights, and returns the streams
-X^0 ... X^L, (batch, tokens, dim) each. ``off`` holds names of ``ranklib.surgery.SWITCHES``, with "skip" spelt
+X^0 ... X^L, (batch, tokens, dim) each. ``off`` holds names of ``ranklib.tracing.switches.SWITCHES``, with "skip" spelt
 out, and "maps", which is what the paper's code calls ALBERT without MLP.
 """
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from ranklib import architectures
-from ranklib import pretrained
+from ranklib.tracing import models as pretrained
 from ranklib.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
-from ranklib.deep_trace import deep_trace
+from ranklib.tracing.deep import deep_trace
 from ranklib.experiments import EXPERIMENTS
 from ranklib.measures.tokens import composite_residual
 

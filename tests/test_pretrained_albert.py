@@ -11,7 +11,7 @@ import torch
 from ranklib import voice_albert
 from ranklib.architectures import ARCHITECTURES, VARIANTS, possible
 from ranklib.book.biographies import biographies
-from ranklib.pretrained import Missing
+from ranklib.tracing.models import Missing
 from ranklib.voice_albert import (
     SYMBOLS,
     TRANSCRIPTIONS,

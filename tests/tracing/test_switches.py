@@ -9,9 +9,9 @@ from hand_loops import LOOPS
 from small_models import LAYERS, build, generator, inputs_for, randomised, small, state_of
 from torch import nn
 
-from ranklib.blocks import blocks
+from ranklib.tracing.blocks import blocks
 from ranklib.model.layers import Layer, Network
-from ranklib.surgery import SWITCHES, switched_off, switches
+from ranklib.tracing.switches import SWITCHES, switched_off, switches
 
 PARTS = ("attention_skip", "mlp_skip", "mlp", "norm")
 HAVE_POSITIONS = ("xlnet", "llama")

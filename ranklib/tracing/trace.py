@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from ranklib._checks import require_int
-from ranklib.batches import batches, prepared, sized
-from ranklib.blocks import blocks
+from ranklib.tracing.batches import batches, prepared, sized
+from ranklib.tracing.blocks import blocks
 from ranklib.measures.tokens import MEASURES
-from ranklib.surgery import switched_off, switches
-from ranklib.watch import Watch
+from ranklib.tracing.switches import switched_off, switches
+from ranklib.tracing.recorder import Watch
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -105,7 +105,7 @@ def trace(
     Parameters
     ----------
     model
-        See ``ranklib.blocks``. A decoder runs without its cache.
+        See ``ranklib.tracing.blocks``. A decoder runs without its cache.
     inputs
         One mapping of keyword tensors, as a tokenizer or an image processor returns it, with any leading
         batch size; or a tensor (batch, tokens, dim) for a model that takes one; or an iterable of either,
@@ -115,7 +115,7 @@ def trace(
     measures
         Names in ``ranklib.MEASURES``.
     without, as_released
-        What to switch off, as in ``ranklib.surgery.switched_off``.
+        What to switch off, as in ``ranklib.tracing.switches.switched_off``.
     batch_size
         How many samples run together; None runs every mapping or tensor as it is given.
 

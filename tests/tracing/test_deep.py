@@ -8,7 +8,7 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib.deep_trace import SWITCHES, as_network, deep_trace, embeddings, switches
+from ranklib.tracing.deep import SWITCHES, as_network, deep_trace, embeddings, switches
 from ranklib.measures.tokens import composite_residual
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
@@ -261,7 +261,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_does_not_apply_is_refused_with_a_remedy(name):
-    plain = import_plain("ranklib.deep_trace")
+    plain = import_plain("ranklib.tracing.deep")
     make, words = BAD[name]
     assert words in raises_its_own_message(ValueError, plain.deep_trace, *make())
 

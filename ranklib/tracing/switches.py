@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ranklib.blocks import blocks, stream_in, stream_out, with_stream
+from ranklib.tracing.blocks import blocks, stream_in, stream_out, with_stream
 
 SWITCHES = ("attention_skip", "mlp_skip", "skip", "mlp", "norm", "positions")
 RELEASED = ("skip", "attention_skip", "mlp")

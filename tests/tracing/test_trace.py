@@ -25,7 +25,7 @@ from torch import nn
 import ranklib
 from ranklib.model.layers import Network
 from ranklib.measures.tokens import MEASURES
-from ranklib.trace import Trace, trace
+from ranklib.tracing.trace import Trace, trace
 
 SEVERAL = ("mu", "composite_residual", "mean_cosine", "oscillation")
 

@@ -167,7 +167,7 @@ def _require_loaded(name: str, model: nn.Module, absent: set[str]) -> None:
     if model.main_input_name != "input_ids":
         raise Missing(
             f"MODEL: expected a model of text, got {type(model).__name__} in {name}, which takes "
-            f"{model.main_input_name}; measure it from Python with ranklib.trace.trace(model, inputs)"
+            f"{model.main_input_name}; measure it from Python with ranklib.tracing.trace.trace(model, inputs)"
         )
     if absent := sorted(key for key in absent if "pooler" not in key):
         raise Missing(

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import torch
 from torch import Tensor, nn
 
-from ranklib.batches import Batch, real_tokens, sliced
-from ranklib.blocks import same_stream, stream_in, stream_out
+from ranklib.tracing.batches import Batch, real_tokens, sliced
+from ranklib.tracing.blocks import same_stream, stream_in, stream_out
 from ranklib.measures.tokens import MEASURES
 
 
@@ -39,7 +39,7 @@ class Watch:
             return [pair for part, samples in parts for pair in self.run(model, part, samples)]
         if not self.table:
             raise ValueError(
-                "model: expected its blocks to run, got no call of any; see ranklib.blocks.blocks(model)"
+                "model: expected its blocks to run, got no call of any; see ranklib.tracing.blocks.blocks(model)"
             )
         return [(torch.stack(self.table), self.counts)]
 

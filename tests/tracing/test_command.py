@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from ranklib import experiments
-from ranklib import pretrained
+from ranklib.tracing import models as pretrained
 from ranklib.__main__ import draw, main
 from ranklib.book.biographies import biographies
 from ranklib.measures.tokens import composite_residual, mean_cosine
 from ranklib.runs import Experiment, load
-from ranklib.trace import Trace
+from ranklib.tracing.trace import Trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

@@ -1,0 +1,1 @@
+"""Measuring a model layer by layer, with parts switched off."""
