@@ -15,9 +15,9 @@ from statistics import median
 import torch
 from tqdm import tqdm
 
-from ranklib.tasks import sorting
-from ranklib.token_models import TokenModel
-from ranklib.training import Recipe, train
+from ranklib.experiments.tasks import sorting
+from ranklib.experiments.token_model import TokenModel
+from ranklib.experiments.training import Recipe, train
 
 MODELS, REPEATS, LEAST = 8, 3, 3.0
 # name: layers, features, heads, tokens, batch, steps

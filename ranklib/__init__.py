@@ -43,7 +43,7 @@ from ranklib.measures.tokens import (
 from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.theory.path_sums import length_spectrum
-from ranklib.path_evaluation import evaluate_exact, evaluate_paths
+from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
 from ranklib.theory.paths import (
     bias_row,
     count_paths,

@@ -15,7 +15,7 @@ import torch
 
 from ranklib.tracing import models as pretrained
 from ranklib.measures.tokens import MEASURES
-from ranklib.runs import RESULTS, SIZES, current_device, provenance, record
+from ranklib.experiments.record import RESULTS, SIZES, current_device, provenance, record
 from ranklib.book.style import PANEL, role, shade_floor, use_book_style
 from ranklib.tracing.switches import SWITCHES
 from ranklib.tracing.trace import Trace, trace
@@ -274,8 +274,8 @@ def draw(result: Trace, path: Path, floor: float) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from ranklib.architectures import possible
-    from ranklib.experiments import EXPERIMENTS
+    from ranklib.experiments.architectures import possible
+    from ranklib.experiments.random_networks import EXPERIMENTS
 
     if unknown := [name for name in options.names if name not in EXPERIMENTS]:
         known = ", ".join(EXPERIMENTS)

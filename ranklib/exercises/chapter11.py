@@ -5,7 +5,7 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, close, number, pair_of
-from ranklib.runs import load
+from ranklib.experiments.record import load
 
 
 def read_constant(answer):

@@ -3,7 +3,7 @@
 import math
 
 from ranklib.exercises.answers import UNKNOWN, Form, call, close, number, pair_of
-from ranklib.path_evaluation import expected_distinct
+from ranklib.experiments.path_accuracy import expected_distinct
 
 
 def weighed_mean(answer):

@@ -6,8 +6,8 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib import arcs as module
-from ranklib.arcs import (
+from ranklib.experiments import arcs as module
+from ranklib.experiments.arcs import (
     arc_model,
     carried_inputs,
     free_run,
@@ -18,11 +18,11 @@ from ranklib.arcs import (
     step_jacobians,
     trained_beta,
 )
-from ranklib.tasks import arcs
-from ranklib.token_models import TokenModel
-from ranklib.training import Recipe, train
+from ranklib.experiments.tasks import arcs
+from ranklib.experiments.token_model import TokenModel
+from ranklib.experiments.training import Recipe, train
 
-plain = import_plain("ranklib.arcs")
+plain = import_plain("ranklib.experiments.arcs")
 POINTS, RADIUS = 101, 0.3
 X, Y = arcs(POINTS, RADIUS)
 TURN = 2 * math.pi / POINTS

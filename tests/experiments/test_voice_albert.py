@@ -8,11 +8,11 @@ from hashlib import sha256
 import pytest
 import torch
 
-from ranklib import voice_albert
-from ranklib.architectures import ARCHITECTURES, VARIANTS, possible
+from ranklib.experiments import voice_albert
+from ranklib.experiments.architectures import ARCHITECTURES, VARIANTS, possible
 from ranklib.book.biographies import biographies
 from ranklib.tracing.models import Missing
-from ranklib.voice_albert import (
+from ranklib.experiments.voice_albert import (
     SYMBOLS,
     TRANSCRIPTIONS,
     dequantised,

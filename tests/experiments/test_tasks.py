@@ -9,7 +9,7 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib.tasks import (
+from ranklib.experiments.tasks import (
     HULLS,
     arcs,
     convex_hull,
@@ -23,7 +23,7 @@ from ranklib.tasks import (
     tokenise,
 )
 
-plain = import_plain("ranklib.tasks")
+plain = import_plain("ranklib.experiments.tasks")
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from ranklib.tracing import models as pretrained
-from ranklib import voice_albert
+from ranklib.experiments import voice_albert
 from ranklib.book.biographies import biographies
 from ranklib.tracing.deep import deep_trace
-from ranklib.runs import Experiment
+from ranklib.experiments.record import Experiment
 from ranklib.tracing.trace import trace
 
 MEASURE = "composite_residual"
@@ -108,7 +108,7 @@ def with_trained_weights(seed: int, device: torch.device, model: str, samples: i
 
     "mpnet" has position terms in its scores, hence a curve without: "attention, no position terms"; and
     none "as released", as that code knows no MPNet. "albert-ipa" reads phonetic symbols, as its record says
-    under "text" (:func:`~ranklib.voice_albert.samples`). Nothing is random; the seed is not used.
+    under "text" (:func:`~ranklib.experiments.voice_albert.samples`). Nothing is random; the seed is not used.
     Raises :class:`~ranklib.tracing.models.Missing` without the weights. Source: Chapter 11.
     """
     network, inputs, about = _trained(model, samples, tokens)

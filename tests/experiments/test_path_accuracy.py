@@ -8,7 +8,7 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 from ranklib import Layer, Network, SelfAttention
-from ranklib.path_evaluation import (
+from ranklib.experiments.path_accuracy import (
     WAYS,
     coverage,
     evaluate_exact,
@@ -20,9 +20,9 @@ from ranklib.path_evaluation import (
 )
 from ranklib.theory.path_sums import length_spectrum
 from ranklib.theory.paths import count_paths, enumerate_paths, frozen_attention, path_output
-from ranklib.token_models import EPS, TokenModel
+from ranklib.experiments.token_model import EPS, TokenModel
 
-plain = import_plain("ranklib.path_evaluation")
+plain = import_plain("ranklib.experiments.path_accuracy")
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -6,13 +6,13 @@ import pytest
 import torch
 from plain import import_plain, raises_its_own_message
 
-from ranklib import training
-from ranklib.tasks import memorisation_ceiling, random_labels, shuffled_symbols, sorting, sorting_baseline
-from ranklib.token_models import TokenModel
-from ranklib.training import Recipe, score, train
+from ranklib.experiments import training
+from ranklib.experiments.tasks import memorisation_ceiling, random_labels, shuffled_symbols, sorting, sorting_baseline
+from ranklib.experiments.token_model import TokenModel
+from ranklib.experiments.training import Recipe, score, train
 
-plain = import_plain("ranklib.training")
-plain_models = import_plain("ranklib.token_models")
+plain = import_plain("ranklib.experiments.training")
+plain_models = import_plain("ranklib.experiments.token_model")
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 import torch
 
-from ranklib.experiments import EXPERIMENTS
-from ranklib.trained_runs import TRAINED
+from ranklib.experiments.random_networks import EXPERIMENTS
+from ranklib.experiments.sequences import TRAINED
 
 RECIPE = {"rate": 1e-3, "steps": 3, "batch": 5}
 TOY = {

@@ -9,11 +9,11 @@ from hashlib import sha256
 import pytest
 import torch
 
-from ranklib import architectures
+from ranklib.experiments import architectures
 from ranklib.tracing import models as pretrained
-from ranklib.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
+from ranklib.experiments.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
 from ranklib.tracing.deep import deep_trace
-from ranklib.experiments import EXPERIMENTS
+from ranklib.experiments.random_networks import EXPERIMENTS
 from ranklib.measures.tokens import composite_residual
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")

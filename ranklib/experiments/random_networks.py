@@ -1,4 +1,4 @@
-"""The book's computations that exist in two sizes: see :mod:`ranklib.runs` for the pattern."""
+"""The book's computations that exist in two sizes: see :mod:`ranklib.experiments.record` for the pattern."""
 
 import time
 
@@ -6,13 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from ranklib.architectures import ARCHITECTURES
+from ranklib.experiments.architectures import ARCHITECTURES
 from ranklib.model.layers import Network
 from ranklib.measures.tokens import composite_residual
 from ranklib.theory.path_sums import bias_part, length_spectrum
 from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
-from ranklib.runs import Experiment
-from ranklib.trained_runs import TRAINED
+from ranklib.experiments.record import Experiment
+from ranklib.experiments.sequences import TRAINED
 
 VARIANTS = {
     "attention": {"skip": False, "mlp": False, "norm": "none"},

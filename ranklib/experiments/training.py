@@ -16,7 +16,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from ranklib._checks import require_int, require_positive
-from ranklib.token_models import TokenModel
+from ranklib.experiments.token_model import TokenModel
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 
-from ranklib import runs
-from ranklib.runs import Experiment, current_size, load, record
+from ranklib.experiments.random_networks import record as runs
+from ranklib.experiments.record import Experiment, current_size, load, record
 
 SEEDS = range(3, 8)
 

@@ -1,7 +1,7 @@
 """One layer that draws two arcs: what it is trained on, what it draws on its own, and how its errors grow.
 
 The pair of points is the input and the output of the model; a free run feeds the output back. Models are
-:class:`~ranklib.token_models.TokenModel` with two features in and out and one layer.
+:class:`~ranklib.experiments.token_model.TokenModel` with two features in and out and one layer.
 """
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ranklib._checks import require_int, require_shape
 from ranklib.paper.norms import composite, max_col_sum
-from ranklib.token_models import TokenModel
+from ranklib.experiments.token_model import TokenModel
 
 # As the paper describes the rows of its figure: the bare layer has neither skip nor norm nor MLP.
 DESCRIBED = {
@@ -97,7 +97,7 @@ def outcome(run: Float[Tensor, "steps 2 2"], target: Float[Tensor, "steps 2 2"])
     the end within a tenth of the walked arc's length of where they belong; otherwise what happens first:
     "meets", a distance below a tenth of the diameter, or "apart", one above three halves of it.
 
-    >>> from ranklib.tasks import arcs
+    >>> from ranklib.experiments.tasks import arcs
     >>> x, _ = arcs(100)
     >>> outcome(x, x), outcome(x * torch.linspace(1, 0, len(x))[:, None, None], x)
     ('stays', 'meets')

@@ -1,18 +1,18 @@
 """The recorded trainings: arcs, sorting, hull, memorisation. Each trains, then measures what was trained.
 
 Training is in float32, all measuring in float64 unless said. A ``recipe`` is the keyword arguments of
-:class:`~ranklib.training.Recipe`; "released" has the optimiser of the released code, "reference" reaches
+:class:`~ranklib.experiments.training.Recipe`; "released" has the optimiser of the released code, "reference" reaches
 the accuracy that the paper states. Neither has its dropout.
 """
 
 import torch
 from torch import Tensor
 
-from ranklib.arc_runs import run_arcs
+from ranklib.experiments.arc_runs import run_arcs
 from ranklib.book.biographies import biographies
-from ranklib.path_evaluation import WAYS, coverage, evaluate_exact, evaluate_paths
-from ranklib.runs import Experiment
-from ranklib.tasks import (
+from ranklib.experiments.path_accuracy import WAYS, coverage, evaluate_exact, evaluate_paths
+from ranklib.experiments.record import Experiment
+from ranklib.experiments.tasks import (
     convex_hull,
     expected_ceiling,
     hull_share,
@@ -23,8 +23,8 @@ from ranklib.tasks import (
     sorting_baseline,
     tokenise,
 )
-from ranklib.token_models import TokenModel
-from ranklib.training import Recipe, rounded, train
+from ranklib.experiments.token_model import TokenModel
+from ranklib.experiments.training import Recipe, rounded, train
 
 
 def _classifier(

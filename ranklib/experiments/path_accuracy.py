@@ -23,7 +23,7 @@ from ranklib.model.layers import Layer, Network
 from ranklib.theory.path_sums import bias_part, length_spectrum
 from ranklib.theory.paths import Path, count_paths, enumerate_paths, frozen_attention, sample_paths
 from ranklib.model.softmax import attention_matrix, raw_scores
-from ranklib.token_models import EPS, TokenModel
+from ranklib.experiments.token_model import EPS, TokenModel
 
 WAYS = ("frozen", "recomputed")
 Step = Callable[[int, int, Tensor], Tensor]

@@ -1,9 +1,9 @@
-"""The recorded runs of :mod:`ranklib.arcs`: train one step, then let the models draw."""
+"""The recorded runs of :mod:`ranklib.experiments.arcs`: train one step, then let the models draw."""
 
 import torch
 from torch import Tensor
 
-from ranklib.arcs import (
+from ranklib.experiments.arcs import (
     arc_model,
     carried_inputs,
     free_run,
@@ -14,9 +14,9 @@ from ranklib.arcs import (
     step_jacobians,
     trained_beta,
 )
-from ranklib.tasks import arcs
-from ranklib.token_models import TokenModel
-from ranklib.training import Recipe, rounded, score, train
+from ranklib.experiments.tasks import arcs
+from ranklib.experiments.token_model import TokenModel
+from ranklib.experiments.training import Recipe, rounded, score, train
 
 
 def run_arcs(
