@@ -109,7 +109,9 @@ def require_dtype(name: str, value: Tensor, dtype: torch.dtype, owner: str) -> N
 def require_instance(name: str, value: object, kind: type) -> None:
     """Raise ``TypeError`` unless ``value`` is a ``kind``."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}: expected {kind.__name__}, got {type(value).__name__}; pass a {kind.__name__}")
+        raise TypeError(
+            f"{name}: expected {kind.__name__}, got {type(value).__name__}; pass a {kind.__name__}"
+        )
 
 
 def measurable(name: str, value: Tensor) -> Tensor:

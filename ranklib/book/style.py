@@ -189,7 +189,9 @@ def to_svg(fig: Figure) -> str:
     )
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r"font-family: [^;\"]*", "font-family: sans-serif", text)
-    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _short, tag[0]), text)  # never what is read
+    text = re.sub(
+        r"<[^>]+>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _short, tag[0]), text
+    )  # never what is read
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     tag = sha1(text.encode()).hexdigest()[:8]
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{tag}{m[1]}"' if m[1] in used else "", text)

@@ -29,9 +29,7 @@ CHAPTERS = (
     *(chapter8, chapter9, chapter10, chapter11, chapter12, chapter13, chapter14),
 )
 CHECKS: dict[str, Callable] = {
-    name: function
-    for chapter in CHAPTERS
-    for name, function in chapter.CHECKS.items()
+    name: function for chapter in CHAPTERS for name, function in chapter.CHECKS.items()
 }
 """One check for each exercise; the key is the exercise's label without ``ex-``."""
 

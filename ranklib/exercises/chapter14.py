@@ -24,7 +24,9 @@ def frozen_factor(answer):
     if all(math.isclose(*pair, **rounding) for pair in zip((frozen, recomputed), truth)):
         return None
     if math.isclose(frozen, recomputed, **rounding):
-        return "took the choice for cosmetic: the path alone arrives in layer 2 with a quarter of the half-gap."
+        return (
+            "took the choice for cosmetic: the path alone arrives in layer 2 with a quarter of the half-gap."
+        )
     if math.isclose(frozen, truth[1], **rounding) and math.isclose(recomputed, truth[0], **rounding):
         return "swapped them: frozen attention is that of the whole network, whose tokens are larger."
     return UNKNOWN

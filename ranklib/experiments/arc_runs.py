@@ -57,9 +57,7 @@ def run_arcs(
         return found | {"run": found["run"][0]}
 
     kinds, names = ("described", "released"), ("bare", "skip", "mlp")
-    return rounded(
-        {k: {n: {str(d): one(n, d, k == "released") for d in dims} for n in names} for k in kinds}
-    )
+    return rounded({k: {n: {str(d): one(n, d, k == "released") for d in dims} for n in names} for k in kinds})
 
 
 def _arc(

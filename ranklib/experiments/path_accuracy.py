@@ -8,7 +8,7 @@ without gain and bias) and read out with the model's own readout.
 * ``recomputed``: what the released code does; each path finds its attention from its own state. A head that
   is taken gives LayerNorm, without gain and bias, of its output plus its biases, then the whole MLP block;
   a skip changes nothing.
-  """
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator

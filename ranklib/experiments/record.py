@@ -19,7 +19,8 @@ import torch
 from tqdm.auto import tqdm
 
 SIZES = ("quick", "paper")
-_PACKAGE = Path(__file__).resolve().parents[1]  # installed, the records lie inside it
+_CODE = Path(__file__).resolve().parent
+_PACKAGE = _CODE.parent  # installed, the records lie inside it
 RESULTS = next(p / "results" for p in (_PACKAGE, _PACKAGE.parent) if (p / "results").is_dir())
 
 
@@ -148,7 +149,7 @@ def provenance(seeds: list[int], seconds: float) -> dict:
     """Where numbers come from: commit, seeds, device, versions and wall time in seconds."""
 
     def git(*args):
-        done = subprocess.run(["git", *args], cwd=Path(__file__).parent, capture_output=True, text=True)
+        done = subprocess.run(["git", *args], cwd=_CODE, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else None
 
     commit = git("rev-parse", "HEAD")

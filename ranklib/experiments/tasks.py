@@ -65,7 +65,7 @@ def sorting(
 def sorting_baseline(letters: int = 10, tokens: int = 8) -> float:
     r"""Accuracy of the best predictor that sees a token's position and no letter.
 
-    .. math:: \frac1n \sum_{i=1}^n \max_c P(X_{(i)} = c), 
+    .. math:: \frac1n \sum_{i=1}^n \max_c P(X_{(i)} = c),
         \qquad P(X_{(i)} \le c) = P(\text{Bin}(n, c/k) \ge i)
 
     X_(i) is the i-th smallest of n uniform letters out of k. Exact, then rounded. Raises as
@@ -167,9 +167,7 @@ def tokenise(
     return torch.tensor(rows), list(numbers)
 
 
-def random_labels(
-    x: Int[Tensor, "texts tokens"], generator: torch.Generator
-) -> Int[Tensor, "texts tokens"]:
+def random_labels(x: Int[Tensor, "texts tokens"], generator: torch.Generator) -> Int[Tensor, "texts tokens"]:
     """A fair coin for every token, drawn once: to be memorised, not understood.
 
     >>> random_labels(torch.zeros(2, 3, dtype=torch.int64), torch.Generator().manual_seed(0)).shape

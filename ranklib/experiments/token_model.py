@@ -180,9 +180,7 @@ class TokenModel:
             options["w_" + name] = weight.unflatten(-1, (heads, -1)).transpose(0, 1)
             options["b_" + name] = bias.unflatten(-1, (heads, -1))
         out = p[f"{layer}.out"]
-        attention = SelfAttention(
-            **options, w_o=out.unflatten(0, (heads, -1)), b_o=p[f"{layer}.out.bias"]
-        )
+        attention = SelfAttention(**options, w_o=out.unflatten(0, (heads, -1)), b_o=p[f"{layer}.out.bias"])
         mlp = None
         if self.mlp_dim:
             parts = [_module(p[f"{layer}.{n}"], p[f"{layer}.{n}.bias"]) for n in ("mlp_in", "mlp_out")]

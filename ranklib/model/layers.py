@@ -99,9 +99,7 @@ class Layer(nn.Module):
             mlp = _random_mlp(dim, mlp_dim, activation, generator, dtype, scale, biases)
         options = {"dtype": dtype, "device": generator.device}
         norms = [None, None] if norm == "none" else [nn.LayerNorm(dim, **options) for _ in range(2)]
-        return cls(
-            attention, mlp, skip=skip, mlp_skip=mlp_skip, norm=norm, norm_1=norms[0], norm_2=norms[1]
-        )
+        return cls(attention, mlp, skip=skip, mlp_skip=mlp_skip, norm=norm, norm_1=norms[0], norm_2=norms[1])
 
     @classmethod
     def from_torch(cls, module: nn.TransformerEncoderLayer) -> "Layer":

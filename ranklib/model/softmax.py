@@ -168,7 +168,9 @@ def naive_softmax(scores: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, 
     [[0.5, 0.5], [0.0, nan]]
     """
     require_float_traced("scores", scores)
-    require_shape("scores", scores, "(..., tokens, keys), at least one key", scores.ndim >= 2 and scores.shape[-1] > 0)
+    require_shape(
+        "scores", scores, "(..., tokens, keys), at least one key", scores.ndim >= 2 and scores.shape[-1] > 0
+    )
     weights = scores.exp()
     return weights / weights.sum(-1, keepdim=True)
 

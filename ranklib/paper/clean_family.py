@@ -202,11 +202,14 @@ def best_movers(tokens: int) -> Movers:
             weight, gain = (movers * np.exp(logs)).tolist()
             share, total = weight / (weight + movers), weight + movers - 1 + gain
             beta, delta = weight / total, (gain - 1) / total
-            return -min(
-                ((tokens - 1 - movers) * abs(share - k) + movers * abs(beta - k))
-                * max(abs(share - k), abs(beta - k) + delta)
-                for k in (share, beta, (share + beta - delta) / 2)
-            ) / math.log(gain) ** 2
+            return (
+                -min(
+                    ((tokens - 1 - movers) * abs(share - k) + movers * abs(beta - k))
+                    * max(abs(share - k), abs(beta - k) + delta)
+                    for k in (share, beta, (share + beta - delta) / 2)
+                )
+                / math.log(gain) ** 2
+            )
 
         options = {"xatol": 1e-4, "fatol": 1e-9}
         return family(movers, minimize(smooth, np.log([8, 70]), method="Nelder-Mead", options=options).x)

@@ -188,9 +188,7 @@ def _blocks(k: int, w: float, beta: float, tokens: int) -> tuple[Tensor, SelfAtt
     copies = four.w_k.repeat_interleave(k, 1)
     eye = torch.eye(2 * k, dtype=torch.float64)[None]
     query = four.w_q.repeat_interleave(k, 1) / k
-    return x.repeat_interleave(k, 1), SelfAttention(
-        w_q=query, w_k=copies, w_v=eye, w_o=eye, b_q=four.b_q / k
-    )
+    return x.repeat_interleave(k, 1), SelfAttention(w_q=query, w_k=copies, w_v=eye, w_o=eye, b_q=four.b_q / k)
 
 
 def row_wise_l1(k: int, w: float = 1e-3, beta: float = 40.0) -> tuple[Instance, Tensor]:

@@ -32,7 +32,7 @@ from . import (
     softmax,
     tilts,
 )
-from .steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
+from .engine.steps import Derivation, DerivationError, Report, Step, by_lemma, distinct, identity, inequality
 
 CHAPTERS = (
     *(residual, centres, scores, softmax, paths, tilts, one_head, sharpness, many_heads, breaks),
@@ -67,6 +67,15 @@ def check_all(names: Iterable[str] = tuple(DERIVATIONS)) -> dict[str, Report]:
 
 
 __all__ = [
-    "DERIVATIONS", "Derivation", "DerivationError", "Report", "Step",
-    "by_lemma", "check_all", "derivation", "distinct", "identity", "inequality",
+    "DERIVATIONS",
+    "Derivation",
+    "DerivationError",
+    "Report",
+    "Step",
+    "by_lemma",
+    "check_all",
+    "derivation",
+    "distinct",
+    "identity",
+    "inequality",
 ]

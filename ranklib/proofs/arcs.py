@@ -5,8 +5,8 @@ Rows are tokens in the plane; the sentence of each step says why any number of h
 
 import sympy as sp
 
-from .matrices import softmax_rows
-from .steps import Derivation, identity, inequality
+from .engine.matrices import softmax_rows
+from .engine.steps import Derivation, identity, inequality
 
 HALF = sp.Rational(1, 2)
 BOOK = "this book"
@@ -34,21 +34,43 @@ def drawn_circle() -> Derivation:
         "drawn_circle",
         "Scores w x y on the circle of radius A, and a turn divided by tanh(w A^2), make every step right.",
         (
-            identity("attention shortens the pair", softmax_rows(w * pair * pair.T) * pair,
-                     sp.tanh(w * (x**2 + y**2)) * pair, "An opposite pair in the plane, with W_QK = w I.",
-                     latex=r"P X = \tanh(w |a|^2) \, X"),
-            identity("the values make up for it", tanh * pair * (turn(c, s) / tanh), pair * turn(c, s),
-                     "On the circle the shortening is tanh u, so divide the turn by it.",
-                     assumptions="u = w A^2",
-                     latex=rf"\tanh u \; X \, \tfrac{{1}}{{\tanh u}} {TURN_LATEX} = X {TURN_LATEX}"),
-            identity("beside a skip", pair + tanh * pair * ((turn(c, s) - EYE) / tanh), pair * turn(c, s),
-                     "The skip brings the pair itself, so the head has to add the difference only.",
-                     latex=rf"X + X ({TURN_LATEX} - I) = X {TURN_LATEX}"),
-            inequality("what u coth u costs", sp.tanh(t), t, "So u / tanh u is at least 1.", grows_in=t,
-                       latex=r"\tanh u \le u"),
-            identity("its slope", sp.diff(u / sp.tanh(u), u), (sp.sinh(2 * u) - 2 * u) / (2 * sp.sinh(u) ** 2),
-                     "The sine is above its argument, so u / tanh u grows.",
-                     latex="\\frac{d}{du} \\frac{u}{\\tanh u}\n= \\frac{\\sinh 2u - 2u}{2 \\sinh^2 u}"),
+            identity(
+                "attention shortens the pair",
+                softmax_rows(w * pair * pair.T) * pair,
+                sp.tanh(w * (x**2 + y**2)) * pair,
+                "An opposite pair in the plane, with W_QK = w I.",
+                latex=r"P X = \tanh(w |a|^2) \, X",
+            ),
+            identity(
+                "the values make up for it",
+                tanh * pair * (turn(c, s) / tanh),
+                pair * turn(c, s),
+                "On the circle the shortening is tanh u, so divide the turn by it.",
+                assumptions="u = w A^2",
+                latex=rf"\tanh u \; X \, \tfrac{{1}}{{\tanh u}} {TURN_LATEX} = X {TURN_LATEX}",
+            ),
+            identity(
+                "beside a skip",
+                pair + tanh * pair * ((turn(c, s) - EYE) / tanh),
+                pair * turn(c, s),
+                "The skip brings the pair itself, so the head has to add the difference only.",
+                latex=rf"X + X ({TURN_LATEX} - I) = X {TURN_LATEX}",
+            ),
+            inequality(
+                "what u coth u costs",
+                sp.tanh(t),
+                t,
+                "So u / tanh u is at least 1.",
+                grows_in=t,
+                latex=r"\tanh u \le u",
+            ),
+            identity(
+                "its slope",
+                sp.diff(u / sp.tanh(u), u),
+                (sp.sinh(2 * u) - 2 * u) / (2 * sp.sinh(u) ** 2),
+                "The sine is above its argument, so u / tanh u grows.",
+                latex="\\frac{d}{du} \\frac{u}{\\tanh u}\n= \\frac{\\sinh 2u - 2u}{2 \\sinh^2 u}",
+            ),
         ),
         f"Chapter 13, Proposition (One head draws); {BOOK}.",
     )
@@ -67,24 +89,45 @@ def radial_factor() -> Derivation:
         "radial_factor",
         "A head with share c multiplies a radial error by c (1 + q), a skip by its share alone.",
         (
-            identity("one head", sp.diff(s * sp.tanh(s**2 * e), s).subs(s, 1) / sp.tanh(e), 1 + quotient(e),
-                     "Scale the half-gap by s: the logit grows like s^2.",
-                     latex="\\frac{1}{\\tanh e} \\frac{d}{ds} \\, s \\tanh(s^2 e) \\Big|_{s=1}\n"
-                           "= 1 + \\frac{4e}{\\sinh 2e}"),
-            identity("several heads and a skip", (1 - c1 - c2) + c1 * (1 + q1) + c2 * (1 + q2),
-                     1 + c1 * q1 + c2 * q2, "The derivative of a sum; the shares add to 1.",
-                     latex="c_0 + \\sum_h c_h (1 + q_h)\n= 1 + \\sum_h c_h q_h"),
-            inequality("q is at most 2", t, sp.sinh(t), "With t = 2e.", grows_in=t,
-                       latex=r"2e \le \sinh 2e"),
-            identity("and tends to 2", sp.Limit(quotient(u), u, 0), sp.Integer(2), "At small logits.",
-                     latex=r"\lim_{e \to 0} q(e) = 2"),
-            identity("share of a head beside a skip", (a * (rotation - EYE)) * (a * rotation).T,
-                     sp.Matrix([[(1 - sp.cos(phi)) * (x**2 + y**2)]]),
-                     "The head adds the difference of two points of the circle.",
-                     latex="\\langle a (T_\\delta - I), a T_\\delta \\rangle\n= (1 - \\cos \\delta) |a|^2"),
-            inequality("a pull that suffices", (1 - (q / (1 + q) + extra)) * (1 + q), 1,
-                       "Any more than q / (1 + q).", strict=True, form=extra * (1 + q),
-                       latex=r"(1 - p)(1 + q) < 1 \quad \text{for } p > \tfrac{q}{1 + q}"),
+            identity(
+                "one head",
+                sp.diff(s * sp.tanh(s**2 * e), s).subs(s, 1) / sp.tanh(e),
+                1 + quotient(e),
+                "Scale the half-gap by s: the logit grows like s^2.",
+                latex="\\frac{1}{\\tanh e} \\frac{d}{ds} \\, s \\tanh(s^2 e) \\Big|_{s=1}\n"
+                "= 1 + \\frac{4e}{\\sinh 2e}",
+            ),
+            identity(
+                "several heads and a skip",
+                (1 - c1 - c2) + c1 * (1 + q1) + c2 * (1 + q2),
+                1 + c1 * q1 + c2 * q2,
+                "The derivative of a sum; the shares add to 1.",
+                latex="c_0 + \\sum_h c_h (1 + q_h)\n= 1 + \\sum_h c_h q_h",
+            ),
+            inequality("q is at most 2", t, sp.sinh(t), "With t = 2e.", grows_in=t, latex=r"2e \le \sinh 2e"),
+            identity(
+                "and tends to 2",
+                sp.Limit(quotient(u), u, 0),
+                sp.Integer(2),
+                "At small logits.",
+                latex=r"\lim_{e \to 0} q(e) = 2",
+            ),
+            identity(
+                "share of a head beside a skip",
+                (a * (rotation - EYE)) * (a * rotation).T,
+                sp.Matrix([[(1 - sp.cos(phi)) * (x**2 + y**2)]]),
+                "The head adds the difference of two points of the circle.",
+                latex="\\langle a (T_\\delta - I), a T_\\delta \\rangle\n= (1 - \\cos \\delta) |a|^2",
+            ),
+            inequality(
+                "a pull that suffices",
+                (1 - (q / (1 + q) + extra)) * (1 + q),
+                1,
+                "Any more than q / (1 + q).",
+                strict=True,
+                form=extra * (1 + q),
+                latex=r"(1 - p)(1 + q) < 1 \quad \text{for } p > \tfrac{q}{1 + q}",
+            ),
         ),
         f"Chapter 13, Theorem (Radial factor); {BOOK}.",
     )
@@ -100,22 +143,45 @@ def midpoint_factors() -> Derivation:
         "midpoint_factors",
         "A midpoint error is multiplied by coth u across the pair, and by coth u + q/2 along it.",
         (
-            identity("what the midpoint gains", sp.diff(mean, s).subs(s, 0), 1 / sp.cosh(e) ** 2,
-                     "Token i is sent to m + a tanh of its logit; the logits are s + e and s - e.",
-                     latex="\\frac{d}{ds} \\tfrac{1}{2} (\\tanh(s+e) + \\tanh(s-e)) \\Big|_0\n"
-                           "= \\frac{1}{\\cosh^2 e}"),
-            identity("the half-gap does not notice", sp.diff(gap, s).subs(s, 0), sp.Integer(0),
-                     "To first order.",
-                     latex=r"\frac{d}{ds} \tfrac{1}{2} (\tanh(s+e) - \tanh(s-e)) \Big|_0 = 0"),
-            identity("along the pair", (1 + u / sp.cosh(u) ** 2) / sp.tanh(u),
-                     1 / sp.tanh(u) + quotient(u) / 2, "There s is u times the relative error.",
-                     latex="\\frac{1 + u / \\cosh^2 u}{\\tanh u}\n= \\coth u + \\tfrac{1}{2} q(u)"),
-            inequality("both are above 1", sp.tanh(u), 1, "Across the pair s is 0.", strict=True,
-                       form=2 / (sp.exp(2 * u) + 1), latex=r"\tanh u < 1"),
-            identity("several heads", (k + (c1 * q1 + c2 * q2) / 2) - k, ((1 + c1 * q1 + c2 * q2) - 1) / 2,
-                     "With k the sum of the c coth e: along exceeds across by half of what the radial "
-                     "factor exceeds 1.",
-                     latex="\\text{along} - \\text{across}\n= \\tfrac{1}{2} (\\text{radial} - 1)"),
+            identity(
+                "what the midpoint gains",
+                sp.diff(mean, s).subs(s, 0),
+                1 / sp.cosh(e) ** 2,
+                "Token i is sent to m + a tanh of its logit; the logits are s + e and s - e.",
+                latex="\\frac{d}{ds} \\tfrac{1}{2} (\\tanh(s+e) + \\tanh(s-e)) \\Big|_0\n"
+                "= \\frac{1}{\\cosh^2 e}",
+            ),
+            identity(
+                "the half-gap does not notice",
+                sp.diff(gap, s).subs(s, 0),
+                sp.Integer(0),
+                "To first order.",
+                latex=r"\frac{d}{ds} \tfrac{1}{2} (\tanh(s+e) - \tanh(s-e)) \Big|_0 = 0",
+            ),
+            identity(
+                "along the pair",
+                (1 + u / sp.cosh(u) ** 2) / sp.tanh(u),
+                1 / sp.tanh(u) + quotient(u) / 2,
+                "There s is u times the relative error.",
+                latex="\\frac{1 + u / \\cosh^2 u}{\\tanh u}\n= \\coth u + \\tfrac{1}{2} q(u)",
+            ),
+            inequality(
+                "both are above 1",
+                sp.tanh(u),
+                1,
+                "Across the pair s is 0.",
+                strict=True,
+                form=2 / (sp.exp(2 * u) + 1),
+                latex=r"\tanh u < 1",
+            ),
+            identity(
+                "several heads",
+                (k + (c1 * q1 + c2 * q2) / 2) - k,
+                ((1 + c1 * q1 + c2 * q2) - 1) / 2,
+                "With k the sum of the c coth e: along exceeds across by half of what the radial "
+                "factor exceeds 1.",
+                latex="\\text{along} - \\text{across}\n= \\tfrac{1}{2} (\\text{radial} - 1)",
+            ),
         ),
         f"Chapter 13, Proposition (Midpoint); {BOOK}.",
     )
@@ -135,8 +201,14 @@ def opposed_heads() -> Derivation:
     def between(name: str, low: str, value: sp.Expr, high: str, latex: str, why: str) -> tuple:
         ends = [(low, sp.Rational(low), value), (high, value, sp.Rational(high))]
         return tuple(
-            inequality(f"{name}, {side}", left, right, why, strict=True,
-                       latex=f"{end} < {latex}" if side == "below" else f"{latex} < {end}")
+            inequality(
+                f"{name}, {side}",
+                left,
+                right,
+                why,
+                strict=True,
+                latex=f"{end} < {latex}" if side == "below" else f"{latex} < {end}",
+            )
             for side, (end, left, right) in zip(("below", "above"), ends)
         )
 
@@ -144,14 +216,37 @@ def opposed_heads() -> Derivation:
         "opposed_heads",
         "Logits 0.3 and 2 with shares -0.3 and 1.3 draw the circle, and every error but the angle shrinks.",
         (
-            identity("every step is right", heads[0] + heads[1], pair * rotation, "The shares add to 1.",
-                     latex=r"-0.3 \, X T_\delta + 1.3 \, X T_\delta = X T_\delta"),
-            *between("radial", "0.815", radial, "0.816",
-                     r"1 - 0.3 \, q(0.3) + 1.3 \, q(2)", "The steep head has the negative share."),
-            *between("across", "0.318", across, "0.319",
-                     r"-0.3 \coth 0.3 + 1.3 \coth 2", "Here the flat head has to be steep enough."),
-            *between("along", "0.226", along, "0.227",
-                     r"\text{across} + \tfrac{1}{2} (\text{radial} - 1)", "By the last step before."),
+            identity(
+                "every step is right",
+                heads[0] + heads[1],
+                pair * rotation,
+                "The shares add to 1.",
+                latex=r"-0.3 \, X T_\delta + 1.3 \, X T_\delta = X T_\delta",
+            ),
+            *between(
+                "radial",
+                "0.815",
+                radial,
+                "0.816",
+                r"1 - 0.3 \, q(0.3) + 1.3 \, q(2)",
+                "The steep head has the negative share.",
+            ),
+            *between(
+                "across",
+                "0.318",
+                across,
+                "0.319",
+                r"-0.3 \coth 0.3 + 1.3 \coth 2",
+                "Here the flat head has to be steep enough.",
+            ),
+            *between(
+                "along",
+                "0.226",
+                along,
+                "0.227",
+                r"\text{across} + \tfrac{1}{2} (\text{radial} - 1)",
+                "By the last step before.",
+            ),
         ),
         f"Chapter 13, Theorem (Opposed heads); {BOOK}.",
     )

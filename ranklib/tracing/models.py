@@ -210,9 +210,7 @@ def _readable(name: str, local: bool, offline: bool, error: Exception) -> Except
     if "ignore_mismatched_sizes" in text:
         text = "weights of other shapes than its config.json says"
     text = textwrap.shorten(text, 160, placeholder=" ...")
-    return ValueError(
-        f"MODEL: expected a model and its tokenizer in {name}, got: {text}; see its files"
-    )
+    return ValueError(f"MODEL: expected a model and its tokenizer in {name}, got: {text}; see its files")
 
 
 def tokenise(tokenizer: Any, texts: Sequence[str], tokens: int = TOKENS) -> dict[str, Tensor]:

@@ -164,9 +164,7 @@ _POSITION_ARGUMENTS = {"alibi": _zero, "position_embeddings": _unrotated, "r": _
 _POSITION_MODULES = ("relative_attention_bias", "relative_position_bias")
 
 
-def _without_positions(
-    mode: _Additions, block: nn.Module, args: tuple, kwargs: dict
-) -> tuple[tuple, dict]:
+def _without_positions(mode: _Additions, block: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     names = list(inspect.signature(block.forward).parameters)
 
     def changed(name: str, value):

@@ -18,6 +18,7 @@ from ranklib.measures.tokens import MEASURES
 from ranklib.tracing.switches import switched_off, switches
 from ranklib.tracing.recorder import Watch
 
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Measures of the tokens after every layer, one value for each layer, sample and measure.

@@ -111,7 +111,7 @@ def test_each_call_gives_a_new_list():
 
 
 def test_examples_in_the_docstring():
-    result = doctest.testmod(ranklib.biographies)
+    result = doctest.testmod(ranklib.book.biographies)
     assert result.attempted >= 3 and result.failed == 0
 
 

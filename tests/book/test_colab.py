@@ -32,9 +32,9 @@ nbformat.write(nb, sys.argv[1])
 
 def run(*command, **options) -> str:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
-    assert (
-        done.returncode == 0
-    ), f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    assert done.returncode == 0, (
+        f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    )
     return done.stdout
 
 
@@ -123,9 +123,9 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, remote) -> Iterator[Machine]:
-    assert (
-        COLAB / "bin" / "python"
-    ).exists(), "expected the Colab-like environment, found none: run 'make test'"
+    assert (COLAB / "bin" / "python").exists(), (
+        "expected the Colab-like environment, found none: run 'make test'"
+    )
     yield Machine(tmp_path_factory.mktemp("colab"), remote)
 
 
@@ -167,9 +167,9 @@ def test_what_the_setup_cell_adds_is_pure_python(machine, installed):
     added = machine.added()
     assert set(added) == set(after) - set(before)
     for name, found in added.items():
-        assert found["tags"] and all(
-            tag.endswith("-none-any") for tag in found["tags"]
-        ), f"{name}: {found['tags']}"
+        assert found["tags"] and all(tag.endswith("-none-any") for tag in found["tags"]), (
+            f"{name}: {found['tags']}"
+        )
         assert not [f for f in found["files"] if re.search(r"\.(so|pyd|dylib|dll)\b", f)], name
 
 

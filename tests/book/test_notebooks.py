@@ -60,9 +60,9 @@ def setup_text(nb: NotebookNode) -> str:
 
 def test_every_chapter_with_code_begins_with_the_same_setup():
     setups = {path.stem: setup_text(read(path)) for path in CHAPTERS if code_of(read(path))}
-    assert (
-        setups and len(set(setups.values())) == 1
-    ), f"the setup cells differ: {json.dumps(setups, indent=1)}"
+    assert setups and len(set(setups.values())) == 1, (
+        f"the setup cells differ: {json.dumps(setups, indent=1)}"
+    )
     text = next(iter(setups.values()))
     assert text.startswith("# Setup.") and text.splitlines()[-1].strip().startswith("%pip install")
 

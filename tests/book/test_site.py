@@ -22,9 +22,9 @@ site, browser, contexts, visit = visit_fixtures
 
 def test_there_is_a_page_for_every_chapter():
     assert CHAPTERS, "expected chapters/*.ipynb, found none"
-    assert {p.stem for p in SITE.glob("chapters/*.html")} == set(
-        CHAPTERS
-    ), "run 'make book'; every chapter is in _toc.yml"
+    assert {p.stem for p in SITE.glob("chapters/*.html")} == set(CHAPTERS), (
+        "run 'make book'; every chapter is in _toc.yml"
+    )
 
 
 # ---------------------------------------------------------------- formulas
@@ -150,9 +150,9 @@ def is_sentence(text: str) -> bool:
 def test_page_is_whole(visit, chapter, width, theme):
     seen = visit(chapter, width=width, theme=theme)
     page, found = seen.page, seen.faults
-    assert (
-        page.evaluate("document.documentElement.dataset.theme") == theme
-    ), "the test could not set the theme"
+    assert page.evaluate("document.documentElement.dataset.theme") == theme, (
+        "the test could not set the theme"
+    )
 
     formulas = page.evaluate(FORMULAS)
     source = Page((SITE / "chapters" / f"{chapter}.html").read_text())

@@ -22,9 +22,9 @@ STATE = """(root) => {
 
 
 def check_state(state: dict) -> None:
-    assert state["keys"] == [
-        ",".join(map(str, state["values"]))
-    ], "one frame is visible, the one of these values"
+    assert state["keys"] == [",".join(map(str, state["values"]))], (
+        "one frame is visible, the one of these values"
+    )
     assert state["heights"][0] > 50
     assert state["announced"] == state["written"] == state["words"]
     assert [state["said"]] == state["labels"]

@@ -79,7 +79,7 @@ def test_names_of_the_notation_page_are_names_of_the_code():
     page = nbformat.read(ROOT / "chapters/notation.ipynb", 4).cells[0].source
     later = {"osc", "lam", "beta", "c", "base"}
     names = set(re.findall(r"`([a-z_]+)(?:\([a-z]*\)\[l\])?`", page.split("Words that")[0])) - later
-    code = "\n".join(p.read_text() for p in (ROOT / "ranklib").glob("*.py"))
+    code = "\n".join(p.read_text() for p in (ROOT / "ranklib").rglob("*.py"))
     code += "\n".join(
         c.source
         for p in (ROOT / "chapters").glob("*.ipynb")

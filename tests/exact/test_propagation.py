@@ -292,7 +292,7 @@ def test_dense_raises_outside_the_range():
     x = torch.tensor([[0.5], [-0.5]]).double()
     row = torch.ones(1).double()
     assert torch.equal(ResidualState(row, x, -1021).dense(), row + x * 2.0**-1021)
-    for exponent in (-1022, -10**6, 1025):
+    for exponent in (-1022, -(10**6), 1025):
         with pytest.raises(ValueError, match="within the range of float64.*log10_size"):
             ResidualState(row, x, exponent).dense()
 

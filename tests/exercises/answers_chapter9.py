@@ -19,7 +19,10 @@ WRONG = {
         ([[1, 0, 0], [1, 1, 1], [1, 2, 2]], "constant"),
     ],
     "unequal-average": [
-        (1, "triangular"), (0.5, "equal weights"), (0.2, "exchanged"), (0.64, "this is not it"),
+        (1, "triangular"),
+        (0.5, "equal weights"),
+        (0.2, "exchanged"),
+        (0.64, "this is not it"),
     ],
 }
 MALFORMED = {

@@ -11,7 +11,15 @@ import torch
 
 from ranklib.experiments import architectures
 from ranklib.tracing import models as pretrained
-from ranklib.experiments.architectures import ARCHITECTURES, BARE, BASE, VARIANTS, initialised, label_inputs, possible
+from ranklib.experiments.architectures import (
+    ARCHITECTURES,
+    BARE,
+    BASE,
+    VARIANTS,
+    initialised,
+    label_inputs,
+    possible,
+)
 from ranklib.tracing.deep import deep_trace
 from ranklib.experiments.random_networks import EXPERIMENTS
 from ranklib.measures.tokens import composite_residual
@@ -186,7 +194,7 @@ def test_mpnet_is_joined_from_its_five_parts(tmp_path, monkeypatch):
     assert (pretrained.mpnet_folder() / "model.safetensors").read_bytes() == b"weights"
 
 
-@pytest.mark.parametrize("name", ["architectures", "deep_trace", "pretrained", "__main__"])
+@pytest.mark.parametrize("name", ["experiments.architectures", "tracing.deep", "tracing.models", "__main__"])
 def test_the_examples_of_the_docstrings(name):
     found = doctest.testmod(importlib.import_module(f"ranklib.{name}"))
     assert found.failed == 0 and found.attempted > 0

@@ -7,7 +7,13 @@ import torch
 from plain import import_plain, raises_its_own_message
 
 from ranklib.experiments import training
-from ranklib.experiments.tasks import memorisation_ceiling, random_labels, shuffled_symbols, sorting, sorting_baseline
+from ranklib.experiments.tasks import (
+    memorisation_ceiling,
+    random_labels,
+    shuffled_symbols,
+    sorting,
+    sorting_baseline,
+)
 from ranklib.experiments.token_model import TokenModel
 from ranklib.experiments.training import Recipe, score, train
 

@@ -208,9 +208,7 @@ def test_the_file_is_joined_from_its_four_parts_and_checked(tmp_path, monkeypatc
 def test_the_run_at_a_small_size(monkeypatch):
     """The tables above in place of the file: the same curves and the same words in the record."""
     nodes, tables, _ = as_int8_file(0)
-    monkeypatch.setattr(
-        voice_albert, "load", lambda: rebuilt(encoder_weights(nodes, tables), DEPTH, HEADS)
-    )
+    monkeypatch.setattr(voice_albert, "load", lambda: rebuilt(encoder_weights(nodes, tables), DEPTH, HEADS))
     monkeypatch.setattr(voice_albert, "samples", lambda count, tokens: samples(count, tokens) % 29)
     found = RUN.run(0, torch.device("cpu"), "albert-ipa", samples=2, tokens=13)
     assert found.pop("text") == voice_albert.TEXT and found.pop("weights") == voice_albert.WEIGHTS

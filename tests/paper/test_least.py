@@ -281,7 +281,7 @@ def test_equal_rows_and_one_row_give_exactly_zero(size_of):
 
 
 @pytest.mark.parametrize("size_of", [residual_size, residual_size_exact])
-@pytest.mark.parametrize("scale", [1e-200, 1e-310, 1e200, 1e307, -2.0**70])
+@pytest.mark.parametrize("scale", [1e-200, 1e-310, 1e200, 1e307, -(2.0**70)])
 def test_scale(size_of, scale):
     x = integers(4, 5, 3)
     small, plain = size_of(x * scale), size_of(x)
@@ -378,10 +378,12 @@ def test_messages_without_the_shape_checker():
         (torch.ones(5), ValueError, "one row for each matrix"),
         (torch.ones(3).long(), TypeError, "floating-point"),
     ):
-        assert word in raises_its_own_message(kind, import_plain("ranklib.paper.centres").residual_about, torch.ones(5, 3), centre)
+        assert word in raises_its_own_message(
+            kind, import_plain("ranklib.paper.centres").residual_about, torch.ones(5, 3), centre
+        )
 
 
-@pytest.mark.parametrize("module", [ranklib.centres, ranklib.residual])
+@pytest.mark.parametrize("module", [ranklib.paper.centres, ranklib.paper.least])
 def test_examples_in_the_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted >= 5 and found.failed == 0

@@ -94,5 +94,5 @@ def test_messages_without_the_shape_checker():
 
 
 def test_examples_in_the_docstrings():
-    found = doctest.testmod(ranklib.norms)
+    found = doctest.testmod(ranklib.paper.norms)
     assert found.attempted >= 6 and found.failed == 0

@@ -14,7 +14,7 @@ from ranklib.proofs import DERIVATIONS, derivation
 CHAPTERS = {
     3: "path_two_layers path_induction path_lengths length_generating",
     4: "mean_absolute_deviation total_variation key_identity kappa master_lemma one_layer two_tokens_theorem "
-       "technical_lemma printed_steps unrolled_exponent sharp_constant",
+    "technical_lemma printed_steps unrolled_exponent sharp_constant",
     5: "two_heads many_heads kantorovich order_seven",
     6: "clean_family pocket_example constant_four oscillation_eight",
 }
@@ -73,23 +73,33 @@ def test_every_derivation_names_its_chapter(name):
 
 
 SIDES = [
-    ("path_lengths", "short paths are rare", 0,
-     10**5 * sum(math.comb(12, k) * 12**k for k in range(7))),
+    ("path_lengths", "short paths are rare", 0, 10**5 * sum(math.comb(12, k) * 12**k for k in range(7))),
     ("path_lengths", "twelve layers of twelve heads", 1, 13**12),
     ("technical_lemma", "at 1.256 the line is above", 0, math.exp(1.256)),
     ("two_tokens_theorem", "0.49 already fails", 0, 0.49 * 0.2),
     ("two_heads", "their sum", 1, composite(np.array([[3.0, 1, 1, 1]]))),
     ("two_heads", "with scores of one twentieth", 1, (16 + 1 / 16) / 16 * math.tanh(0.05) / 0.05),
     ("many_heads", "constant four up to Lambda = 5", 0, f_of(5.0) / 5),
-    ("kantorovich", "47 features", 0,
-     math.sqrt(kappa(1.256) / 2 + math.tanh(0.314)) * (47**0.5 + 47**-0.5) / 2),
+    (
+        "kantorovich",
+        "47 features",
+        0,
+        math.sqrt(kappa(1.256) / 2 + math.tanh(0.314)) * (47**0.5 + 47**-0.5) / 2,
+    ),
     ("order_seven", "at one tenth", 0, 0.1 * (2 * math.tanh(0.01) - math.tanh(0.02))),
     ("clean_family", "2000 movers", 0, (4 * math.log(180001)) ** 2),
     ("clean_family", "the first m", 1, 0.81 * 1.71 * 1636),
     ("pocket_example", "the printed bound", 0, 4 * math.log(126000)),
-    ("pocket_example", "the residual of the output", 1,
-     float(2000 * (Fraction(6, 7) - Fraction(12000, 139999))
-           * (Fraction(6, 7) - Fraction(12000, 139999) + Fraction(125999, 139999)))),
+    (
+        "pocket_example",
+        "the residual of the output",
+        1,
+        float(
+            2000
+            * (Fraction(6, 7) - Fraction(12000, 139999))
+            * (Fraction(6, 7) - Fraction(12000, 139999) + Fraction(125999, 139999))
+        ),
+    ),
     ("constant_four", "at Lambda = 6.5", 0, g_of(6.5) ** 2),
     ("constant_four", "oscillation 5.62", 0, const(5.62) ** 2),
     ("constant_four", "oscillation 1.256", 0, const(1.256) ** 2),
@@ -105,16 +115,19 @@ def test_numbers_of_the_steps_come_out_otherwise_too(name, step, side, expected)
     assert math.isclose(float((found.lhs, found.rhs)[side]), expected, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("name, step, side, function", [
-    ("one_layer", "the factor of the columns", 1, f_of),
-    ("one_layer", "the bound of G", 0, lambda x: g_of(x) ** 2),
-    ("one_layer", "the bound of G", 1, lambda x: math.expm1(x) ** 2 / (1 + math.exp(-x))),
-    ("kappa", "an average", 1, kappa),
-    ("total_variation", "in terms of D", 1, lambda x: math.tanh(x / 4)),
-    ("constant_four", "small oscillation", 1, lambda x: const(x) ** 2),
-    ("oscillation_eight", "the special row", 1, lambda x: 2 / 3 - 2 / (2 + math.exp(x))),
-    ("order_seven", "both together", 1, lambda x: 2 * math.tanh(x) - math.tanh(2 * x)),
-])
+@pytest.mark.parametrize(
+    "name, step, side, function",
+    [
+        ("one_layer", "the factor of the columns", 1, f_of),
+        ("one_layer", "the bound of G", 0, lambda x: g_of(x) ** 2),
+        ("one_layer", "the bound of G", 1, lambda x: math.expm1(x) ** 2 / (1 + math.exp(-x))),
+        ("kappa", "an average", 1, kappa),
+        ("total_variation", "in terms of D", 1, lambda x: math.tanh(x / 4)),
+        ("constant_four", "small oscillation", 1, lambda x: const(x) ** 2),
+        ("oscillation_eight", "the special row", 1, lambda x: 2 / 3 - 2 / (2 + math.exp(x))),
+        ("order_seven", "both together", 1, lambda x: 2 * math.tanh(x) - math.tanh(2 * x)),
+    ],
+)
 def test_functions_of_the_steps_come_out_otherwise_too(name, step, side, function):
     found = next(s for s in derivation(name).steps if s.name == step)
     expression = (found.lhs, found.rhs)[side]
@@ -125,6 +138,7 @@ def test_functions_of_the_steps_come_out_otherwise_too(name, step, side, functio
 
 def test_thresholds():
     """First sizes and roots that the steps bracket, by search."""
+
     def beats(m):
         return math.sqrt(1.3851 * m) > 4 * math.log(90 * m + 1)
 
@@ -136,13 +150,32 @@ def test_thresholds():
         assert not heads(64513) and heads(64514)
         roots = [
             (lambda x: mpmath.exp(x) - 1 - 2 * x, 1.3, 1.256, 1.257),
-            (lambda x: (mpmath.exp(x) - 1 + 2 * x * mpmath.tanh(x / 2)) * mpmath.tanh(x / 2) - 16 * x**2,
-             6.5, 6.5, 6.51),
-            (lambda d: ((mpmath.exp(d) - 1) / d / 2 + mpmath.tanh(d / 4)) * mpmath.tanh(d / 4) * 4 / d - 16,
-             5.6, 5.62, 5.63),
-            (lambda v: 2 * (2 / mpmath.mpf(3) - 2 / (2 + mpmath.exp(v)))
-             * (2 * (mpmath.exp(v) - 1) / 9 + 2 / mpmath.mpf(3) - 2 / (2 + mpmath.exp(v))) / v**2 - 16,
-             8.2, 8.19, 8.2),
+            (
+                lambda x: (mpmath.exp(x) - 1 + 2 * x * mpmath.tanh(x / 2)) * mpmath.tanh(x / 2) - 16 * x**2,
+                6.5,
+                6.5,
+                6.51,
+            ),
+            (
+                lambda d: (
+                    ((mpmath.exp(d) - 1) / d / 2 + mpmath.tanh(d / 4)) * mpmath.tanh(d / 4) * 4 / d - 16
+                ),
+                5.6,
+                5.62,
+                5.63,
+            ),
+            (
+                lambda v: (
+                    2
+                    * (2 / mpmath.mpf(3) - 2 / (2 + mpmath.exp(v)))
+                    * (2 * (mpmath.exp(v) - 1) / 9 + 2 / mpmath.mpf(3) - 2 / (2 + mpmath.exp(v)))
+                    / v**2
+                    - 16
+                ),
+                8.2,
+                8.19,
+                8.2,
+            ),
         ]
         for function, start, low, high in roots:
             assert low < mpmath.findroot(function, start) < high
@@ -246,7 +279,8 @@ def test_two_heads_and_order_seven_in_numbers():
     assert math.isclose(composite(first), composite(second))
     assert composite(out) / (4 * w * 256 * 2 * composite(pair) ** 3) > 1.0039
     for tokens, order, factor, weights, values in [
-        (1e-2, 7, 2, (1, 2), (2, -1)), (1e-2, 11, 16, (1, 2, 3), (5, -4, 1)),
+        (1e-2, 7, 2, (1, 2), (2, -1)),
+        (1e-2, 11, 16, (1, 2, 3), (5, -4, 1)),
     ]:
         with mpmath.workdps(60):
             a = mpmath.mpf(tokens)

@@ -452,7 +452,7 @@ def test_sampling_follows_its_generator_and_no_other():
     assert {length_of(path) for path in sample_paths(3, 5, 99, generator(0), 5)} == {5}
 
 
-@pytest.mark.parametrize("module", [ranklib.paths, ranklib.path_sums])
+@pytest.mark.parametrize("module", [ranklib.theory.paths, ranklib.theory.path_sums])
 def test_doctests(module):
     found = doctest.testmod(module)
     assert found.attempted > 0 and found.failed == 0

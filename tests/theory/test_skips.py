@@ -45,9 +45,7 @@ def generator(seed):
 def draw(seed, size=None, skip=True):
     """A layer of one to three heads with biases, and 7 tokens of 5 features, small enough for a bound."""
     g = generator(seed)
-    attention = SelfAttention.random(
-        5, 1 + seed % 3, dim_qk=3, dim_v=2, generator=g, biases=True, scale=0.7
-    )
+    attention = SelfAttention.random(5, 1 + seed % 3, dim_qk=3, dim_v=2, generator=g, biases=True, scale=0.7)
     size = 10 ** (-0.3 - 1.5 * torch.rand(1, generator=g, dtype=F64)) if size is None else size
     return attention, size * torch.randn(7, 5, generator=g, dtype=F64), g
 
@@ -176,8 +174,10 @@ def test_slow_decay_of_random_networks():
         x = 0.01 * torch.randn(7, 5, generator=g, dtype=F64)
         found = check_slow_decay(network, x)
         assert found.holds and not found.fails and found.upper[-1] < math.inf
-        k = max(float((q * (w_1 + w_inf)).sum()) for q, w_1, w_inf in
-                (weight_norms(layer.attention) for layer in network.layers))
+        k = max(
+            float((q * (w_1 + w_inf)).sum())
+            for q, w_1, w_inf in (weight_norms(layer.attention) for layer in network.layers)
+        )
         assert found.k == pytest.approx(k, rel=1e-12)
         rho = 10 ** found.measured[0][0]
         assert found.lower[-1] == pytest.approx(math.log10(1 / math.sqrt(1 / rho**2 + 12 * k)), abs=1e-12)
@@ -239,7 +239,9 @@ def test_the_maximum_is_the_worst_order_of_doubling_and_cubing():
                     sizes.append(float(mpmath.log10(u)))
             assert skip_maximum(c, rho, depth) == pytest.approx(max(sizes), rel=1e-12, abs=1e-12)
             assert skip_maximum(c, rho, depth) >= math.log10(2**depth * rho) - 1e-12
-    assert skip_maximum(0.0, 0.5, 3) == pytest.approx(math.log10(4)) and skip_maximum(1.0, 0.0, 3) == -math.inf
+    assert (
+        skip_maximum(0.0, 0.5, 3) == pytest.approx(math.log10(4)) and skip_maximum(1.0, 0.0, 3) == -math.inf
+    )
     assert math.isfinite(skip_maximum(0.1, 0.1, 600))
 
 
@@ -250,7 +252,9 @@ def test_the_repaired_maximum_on_random_networks():
         network = Network.random(3, 5, 1, generator=g, scale=0.6)
         x = 0.5 * torch.randn(3, 5, generator=g, dtype=F64)
         states = [residual_size_exact(state, 1e-6) for state in network.trace(x)]
-        sizes = [float(weight_norms(l.attention)[0].max() * s.upper**2) for l, s in zip(network.layers, states)]
+        sizes = [
+            float(weight_norms(l.attention)[0].max() * s.upper**2) for l, s in zip(network.layers, states)
+        ]
         if max(sizes) > 2.96:
             continue
         counted += 1
@@ -283,7 +287,12 @@ def test_the_skip_corollary_starts_at_577():
 
 
 def test_the_cosine_against_its_recursion():
-    for n, branch, skip, start in ((3, 1.0, 1.0, 0.0), (7, 0.3, 1.0, 0.2), (5, 1.0, 2.0, -0.2), (2, 2.0, -0.5, -1.0)):
+    for n, branch, skip, start in (
+        (3, 1.0, 1.0, 0.0),
+        (7, 0.3, 1.0, 0.2),
+        (5, 1.0, 2.0, -0.2),
+        (2, 2.0, -0.5, -1.0),
+    ):
         inner, mean = start, (1 + (n - 1) * start) / n
         size = 1.0
         for depth in range(9):

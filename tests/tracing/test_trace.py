@@ -371,8 +371,8 @@ def test_progress_is_shown_unless_unwanted(capsys):
 
 
 def test_transformers_is_not_needed():
-    for module in ("batches", "blocks", "surgery", "trace", "watch"):
-        path = Path(ranklib.__file__).parent / f"{module}.py"
+    for module in ("batches", "blocks", "switches", "trace", "recorder"):
+        path = Path(ranklib.__file__).parent / "tracing" / f"{module}.py"
         names = {
             name
             for node in ast.walk(ast.parse(path.read_text()))

@@ -23,8 +23,13 @@ class Found:
 
 
 def search(
-    lhs: sp.Expr, rhs: sp.Expr, box: Mapping[sp.Symbol, tuple[Number, Number]], where: Any,
-    points: int, near: Number, seed: int,
+    lhs: sp.Expr,
+    rhs: sp.Expr,
+    box: Mapping[sp.Symbol, tuple[Number, Number]],
+    where: Any,
+    points: int,
+    near: Number,
+    seed: int,
 ) -> Found:
     """Least relative slack ``(rhs - lhs) / max(|lhs|, |rhs|)`` over the points of ``box`` with ``where``.
 

@@ -173,8 +173,16 @@ def identity(name: str, lhs: Any, rhs: Any, why: str, *, assumptions: str = "", 
 
 
 def inequality(
-    name: str, lhs: Any, rhs: Any, why: str, *, strict: bool = False, form: Any = None,
-    grows_in: sp.Symbol | None = None, assumptions: str = "", latex: str = "",
+    name: str,
+    lhs: Any,
+    rhs: Any,
+    why: str,
+    *,
+    strict: bool = False,
+    form: Any = None,
+    grows_in: sp.Symbol | None = None,
+    assumptions: str = "",
+    latex: str = "",
 ) -> Step:
     """The step ``lhs <= rhs`` (``<`` if ``strict``) for real scalars, decided by sympy's sign rules.
 
@@ -196,9 +204,19 @@ def inequality(
 
 
 def by_lemma(
-    name: str, lhs: Any, rhs: Any, why: str, *, lemma: str, box: Mapping[sp.Symbol, tuple[Number, Number]],
-    where: Any = sp.true, points: int = 3000, near: Number = 0.01, seed: int = 0,
-    assumptions: str = "", latex: str = "",
+    name: str,
+    lhs: Any,
+    rhs: Any,
+    why: str,
+    *,
+    lemma: str,
+    box: Mapping[sp.Symbol, tuple[Number, Number]],
+    where: Any = sp.true,
+    points: int = 3000,
+    near: Number = 0.01,
+    seed: int = 0,
+    assumptions: str = "",
+    latex: str = "",
 ) -> Step:
     """The step ``lhs <= rhs`` that sympy cannot decide: a named lemma, and a search that tries to break it.
 
@@ -226,8 +244,14 @@ def by_lemma(
 
 
 def distinct(
-    name: str, lhs: Any, rhs: Any, why: str, *, at: Mapping[sp.Symbol, Any],
-    assumptions: str = "", latex: str = "",
+    name: str,
+    lhs: Any,
+    rhs: Any,
+    why: str,
+    *,
+    at: Mapping[sp.Symbol, Any],
+    assumptions: str = "",
+    latex: str = "",
 ) -> Step:
     """The step ``lhs != rhs``: at the point ``at`` the two sides differ, in at least one entry.
 
