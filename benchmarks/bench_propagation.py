@@ -16,8 +16,8 @@ import mpmath as mp
 import torch
 from tqdm import tqdm
 
-from ranklib.model.attention import SelfAttention
 from ranklib.exact.propagation import ResidualState, propagate, trajectory
+from ranklib.model.attention import SelfAttention
 
 TOKENS, DIM, HEADS, REPEATS, LARGEST_SLOWDOWN = 128, 768, 12, 21, 2
 SMALL, SMALL_EXPONENT, DEPTH, LEAST_SPEEDUP, GUARD_DIGITS = 8, -20, 6, 100, 30

@@ -3,21 +3,10 @@
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
 """
 
-from ranklib.model.attention import SelfAttention
-from ranklib.paper.centres import (
-    col_sum,
-    composite_about,
-    mean_centre,
-    mean_residual,
-    median_centre,
-    median_residual,
-    midrange_centre,
-    residual_about,
-    row_sum,
-)
-from ranklib.tracing.deep import DeepTrace, as_network
-from ranklib.model.layers import Layer, Network
-from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
+from ranklib.book.sliders import explore
+from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
+from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
+from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
 from ranklib.measures.tokens import (
     MEASURES,
     attention_entropy,
@@ -40,10 +29,42 @@ from ranklib.measures.tokens import (
     spectral_gap,
     stable_rank,
 )
-from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import (
+    attention_matrix,
+    causal_mask,
+    naive_softmax,
+    pruned_scores,
+    score_parts,
+    scores,
+    window_mask,
+)
+from ranklib.paper.centres import (
+    col_sum,
+    composite_about,
+    mean_centre,
+    mean_residual,
+    median_centre,
+    median_residual,
+    midrange_centre,
+    residual_about,
+    row_sum,
+)
+from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
+from ranklib.theory.masks import (
+    ProductCheck,
+    alibi_bias,
+    asymptotic_rate,
+    check_product,
+    difference_map,
+    relative_bias,
+    rotary_scores,
+)
+from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.theory.path_sums import length_spectrum
-from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
 from ranklib.theory.paths import (
     bias_row,
     count_paths,
@@ -54,28 +75,7 @@ from ranklib.theory.paths import (
     path_output,
     sample_paths,
 )
-from ranklib.theory.masks import (
-    ProductCheck,
-    alibi_bias,
-    asymptotic_rate,
-    check_product,
-    difference_map,
-    relative_bias,
-    rotary_scores,
-)
-from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
-from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.theory.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
-from ranklib.book.sliders import explore
-from ranklib.model.softmax import (
-    attention_matrix,
-    causal_mask,
-    naive_softmax,
-    pruned_scores,
-    score_parts,
-    scores,
-    window_mask,
-)
-from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
+from ranklib.tracing.deep import DeepTrace, as_network
 
 __version__ = "0.1.0"

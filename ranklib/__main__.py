@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
-from ranklib.tracing import models as pretrained
-from ranklib.measures.tokens import MEASURES
-from ranklib.experiments.record import RESULTS, SIZES, current_device, provenance, record
 from ranklib.book.style import PANEL, role, shade_floor, use_book_style
+from ranklib.experiments.record import RESULTS, SIZES, current_device, provenance, record
+from ranklib.measures.tokens import MEASURES
+from ranklib.tracing import models as pretrained
 from ranklib.tracing.switches import SWITCHES
 from ranklib.tracing.trace import Trace, trace
 

@@ -48,7 +48,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.model.attention import SelfAttention
 from ranklib.exact.difference import (
     LEAST_LOG,
     Scaled,
@@ -62,6 +61,7 @@ from ranklib.exact.difference import (
     through,
     times_power,
 )
+from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import require_mask
 

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from ranklib.model.attention import SelfAttention
-from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, pair_of
 from ranklib.measures.tokens import composite_residual
+from ranklib.model.attention import SelfAttention
+from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.paper.least import residual_size_exact
 
 

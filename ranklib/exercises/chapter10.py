@@ -5,8 +5,8 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number
-from ranklib.theory.masks import asymptotic_rate
 from ranklib.model.softmax import attention_matrix, causal_mask, window_mask
+from ranklib.theory.masks import asymptotic_rate
 
 
 def uniform(mask):

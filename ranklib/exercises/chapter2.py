@@ -5,8 +5,8 @@ from numbers import Real
 
 import torch
 
-from ranklib.model.attention import SelfAttention
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, pair_of
+from ranklib.model.attention import SelfAttention
 from ranklib.model.softmax import attention_matrix
 
 

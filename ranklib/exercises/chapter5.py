@@ -4,9 +4,9 @@ import math
 
 import torch
 
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import mean_residual
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 
 
 def two_residuals(answer):

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from ranklib.model.attention import SelfAttention
-from ranklib.paper.centres import deviations
 from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, number, pair_of
+from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
+from ranklib.paper.centres import deviations
 
 
 def slow_rate(answer):

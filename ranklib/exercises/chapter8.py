@@ -4,9 +4,9 @@ import math
 
 import torch
 
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 from ranklib.paper.centres import mean_residual
 from ranklib.paper.counterexamples import row_wise_l1
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 from ranklib.paper.norms import max_col_sum, max_row_sum
 
 

@@ -12,11 +12,11 @@ from importlib.metadata import version
 import torch
 from torch import Tensor, nn
 
-from ranklib.tracing import models as pretrained
-from ranklib.experiments import voice_albert
 from ranklib.book.biographies import biographies
-from ranklib.tracing.deep import deep_trace
+from ranklib.experiments import voice_albert
 from ranklib.experiments.record import Experiment
+from ranklib.tracing import models as pretrained
+from ranklib.tracing.deep import deep_trace
 from ranklib.tracing.trace import trace
 
 MEASURE = "composite_residual"

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_int, require_shape
-from ranklib.paper.norms import composite, max_col_sum
 from ranklib.experiments.token_model import TokenModel
+from ranklib.paper.norms import composite, max_col_sum
 
 # As the paper describes the rows of its figure: the bare layer has neither skip nor norm nor MLP.
 DESCRIBED = {

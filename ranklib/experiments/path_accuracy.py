@@ -19,11 +19,11 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from ranklib._checks import require_int
+from ranklib.experiments.token_model import EPS, TokenModel
 from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import attention_matrix, raw_scores
 from ranklib.theory.path_sums import bias_part, length_spectrum
 from ranklib.theory.paths import Path, count_paths, enumerate_paths, frozen_attention, sample_paths
-from ranklib.model.softmax import attention_matrix, raw_scores
-from ranklib.experiments.token_model import EPS, TokenModel
 
 WAYS = ("frozen", "recomputed")
 Step = Callable[[int, int, Tensor], Tensor]

@@ -7,12 +7,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from ranklib.experiments.architectures import ARCHITECTURES
-from ranklib.model.layers import Network
-from ranklib.measures.tokens import composite_residual
-from ranklib.theory.path_sums import bias_part, length_spectrum
-from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 from ranklib.experiments.record import Experiment
 from ranklib.experiments.sequences import TRAINED
+from ranklib.measures.tokens import composite_residual
+from ranklib.model.layers import Network
+from ranklib.theory.path_sums import bias_part, length_spectrum
+from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 
 VARIANTS = {
     "attention": {"skip": False, "mlp": False, "norm": "none"},

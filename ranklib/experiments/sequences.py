@@ -8,8 +8,8 @@ the accuracy that the paper states. Neither has its dropout.
 import torch
 from torch import Tensor
 
-from ranklib.experiments.arc_runs import run_arcs
 from ranklib.book.biographies import biographies
+from ranklib.experiments.arc_runs import run_arcs
 from ranklib.experiments.path_accuracy import WAYS, coverage, evaluate_exact, evaluate_paths
 from ranklib.experiments.record import Experiment
 from ranklib.experiments.tasks import (

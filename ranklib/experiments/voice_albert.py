@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ranklib.tracing import models as pretrained
 from ranklib._checks import require_int
+from ranklib.tracing import models as pretrained
 
 NAME = "albert-ipa"
 SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"

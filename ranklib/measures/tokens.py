@@ -27,16 +27,15 @@ from ranklib.measures.attention import (
     singular_gap,
     spectral_gap,
 )
-from ranklib.paper.centres import deviations, mean_centre, mean_residual
-from ranklib.paper.norms import composite
 from ranklib.measures.spectrum import (
     effective_rank,
     gram_stable_rank,
     isometry_gap,
-    numerical_rank,
     participation_ratio,
     stable_rank,
 )
+from ranklib.paper.centres import deviations, mean_centre, mean_residual
+from ranklib.paper.norms import composite
 
 
 def _size(x: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.model.attention import SelfAttention
+from ranklib.paper.centres import mean_centre, residual_about
 from ranklib.paper.constants import (
     const_osc,
     const_osc_heads,
@@ -28,7 +29,6 @@ from ranklib.paper.constants import (
     x_star,
 )
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.paper.centres import mean_centre, residual_about
 
 
 class Hypothesis(NamedTuple):

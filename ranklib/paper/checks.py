@@ -13,13 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance, require_positive
+from ranklib.exact.propagation import ResidualState, propagate
 from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Network
 from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
 from ranklib.paper.centres import mean_centre, residual_about
-from ranklib.model.layers import Network
-from ranklib.paper.norms import composite
-from ranklib.exact.propagation import ResidualState, propagate
 from ranklib.paper.least import CertifiedResidual, residual_size
+from ranklib.paper.norms import composite
 
 EPS = torch.finfo(torch.float64).eps
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from ranklib._checks import require_int, require_positive
 from ranklib.model.attention import SelfAttention
+from ranklib.model.softmax import attention_matrix
 from ranklib.paper.bounds import osc_row
 from ranklib.paper.norms import max_col_sum
-from ranklib.model.softmax import attention_matrix
 
 
 class Instance(NamedTuple):

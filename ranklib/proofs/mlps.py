@@ -5,7 +5,7 @@ Sizes are small and distinct, entries are symbols; the sentence of each step say
 
 import sympy as sp
 
-from .engine.matrices import composite, max_col_sum, max_row_sum, real_matrix, softmax_rows
+from .engine.matrices import composite, real_matrix, softmax_rows
 from .engine.steps import Derivation, by_lemma, identity, inequality
 
 PAPER = "Dong, Cordonnier and Loukas 2021"

@@ -18,11 +18,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.paper.checks import Check, check_layer, enclosure
 from ranklib.exact.difference import sum_scaled, through
-from ranklib.model.layers import Layer
-from ranklib.paper.norms import max_col_sum, max_row_sum
 from ranklib.exact.propagation import ResidualState, propagate_layer
+from ranklib.model.layers import Layer
+from ranklib.paper.checks import Check, check_layer, enclosure
+from ranklib.paper.norms import max_col_sum, max_row_sum
 
 # GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
 GELU_SLOPE = (1 + math.erf(1)) / 2 + math.exp(-1) / math.sqrt(math.pi)

@@ -12,16 +12,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
+from ranklib.exact.propagation import ResidualState, propagate_layer
 from ranklib.model.attention import SelfAttention
-from ranklib.paper.constants import f_lambda, x_star
-from ranklib.paper.checks import enclosure
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import attention_matrix, score_parts
 from ranklib.paper.bounds import Hypothesis, lam, size_of, weight_norms
 from ranklib.paper.centres import residual_about
-from ranklib.model.layers import Layer, Network
-from ranklib.paper.norms import max_col_sum, max_row_sum
-from ranklib.exact.propagation import ResidualState, propagate_layer
+from ranklib.paper.checks import enclosure
+from ranklib.paper.constants import f_lambda, x_star
 from ranklib.paper.least import residual_size
-from ranklib.model.softmax import attention_matrix, score_parts
+from ranklib.paper.norms import max_col_sum, max_row_sum
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
 

@@ -16,10 +16,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from ranklib.exact.propagation import ResidualState, trajectory
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.norms import composite
-from ranklib.exact.propagation import ResidualState, trajectory
 
 SWITCHES = {
     "attention_skip": {"skip": False},

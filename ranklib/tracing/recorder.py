@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager, suppress
 import torch
 from torch import Tensor, nn
 
+from ranklib.measures.tokens import MEASURES
 from ranklib.tracing.batches import Batch, real_tokens, sliced
 from ranklib.tracing.blocks import same_stream, stream_in, stream_out
-from ranklib.measures.tokens import MEASURES
 
 
 class Watch:

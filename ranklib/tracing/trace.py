@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from ranklib._checks import require_int
+from ranklib.measures.tokens import MEASURES
 from ranklib.tracing.batches import batches, prepared, sized
 from ranklib.tracing.blocks import blocks
-from ranklib.measures.tokens import MEASURES
-from ranklib.tracing.switches import switched_off, switches
 from ranklib.tracing.recorder import Watch
+from ranklib.tracing.switches import switched_off, switches
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ import mpmath as mp
 import pytest
 import torch
 
-from ranklib.model.attention import SelfAttention
 from ranklib.exact.propagation import ResidualState, propagate, trajectory
+from ranklib.model.attention import SelfAttention
 
 TOKENS, DIM, HEADS, DIM_QK, DIM_V = 5, 7, 3, 2, 11
 

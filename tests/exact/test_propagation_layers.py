@@ -6,6 +6,12 @@ import jaxtyping
 import mpmath as mp
 import pytest
 import torch
+from torch import nn
+
+from ranklib.exact.difference import through
+from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import causal_mask, window_mask
 from test_propagation import (
     DIM,
     HEADS,
@@ -21,12 +27,6 @@ from test_propagation import (
     random_state,
     residual_error,
 )
-from torch import nn
-
-from ranklib.exact.difference import through
-from ranklib.model.layers import Layer, Network
-from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
-from ranklib.model.softmax import causal_mask, window_mask
 
 WIDTH = 11
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.clean_family import best_movers
+from ranklib.paper.counterexamples import four_tokens
 
 EYE = torch.eye(4, 2, dtype=torch.float64)
 RIGHT = {

@@ -9,10 +9,10 @@ import nbformat
 import pytest
 import torch
 
-from ranklib.paper.centres import mean_residual
 from ranklib.exercises import CHECKS, check
-from ranklib.paper.norms import composite
+from ranklib.paper.centres import mean_residual
 from ranklib.paper.least import residual_size_exact
+from ranklib.paper.norms import composite
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 

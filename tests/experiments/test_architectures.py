@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from ranklib.experiments import architectures
-from ranklib.tracing import models as pretrained
 from ranklib.experiments.architectures import (
     ARCHITECTURES,
     BARE,
@@ -20,9 +19,10 @@ from ranklib.experiments.architectures import (
     label_inputs,
     possible,
 )
-from ranklib.tracing.deep import deep_trace
 from ranklib.experiments.random_networks import EXPERIMENTS
 from ranklib.measures.tokens import composite_residual
+from ranklib.tracing import models as pretrained
+from ranklib.tracing.deep import deep_trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

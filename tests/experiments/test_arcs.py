@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
+from plain import import_plain, raises_its_own_message
 from ranklib.experiments import arcs as module
 from ranklib.experiments.arcs import (
     arc_model,

@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
+from plain import import_plain, raises_its_own_message
 from ranklib import Layer, Network, SelfAttention
 from ranklib.experiments.path_accuracy import (
     WAYS,
@@ -18,9 +18,9 @@ from ranklib.experiments.path_accuracy import (
     recomputed_step,
     walk,
 )
+from ranklib.experiments.token_model import EPS, TokenModel
 from ranklib.theory.path_sums import length_spectrum
 from ranklib.theory.paths import count_paths, enumerate_paths, frozen_attention, path_output
-from ranklib.experiments.token_model import EPS, TokenModel
 
 plain = import_plain("ranklib.experiments.path_accuracy")
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
+from plain import import_plain, raises_its_own_message
 from ranklib.experiments.tasks import (
     HULLS,
     arcs,

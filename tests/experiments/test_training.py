@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
+from plain import import_plain, raises_its_own_message
 from ranklib.experiments import training
 from ranklib.experiments.tasks import (
     memorisation_ceiling,

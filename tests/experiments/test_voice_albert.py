@@ -8,10 +8,9 @@ from hashlib import sha256
 import pytest
 import torch
 
+from ranklib.book.biographies import biographies
 from ranklib.experiments import voice_albert
 from ranklib.experiments.architectures import ARCHITECTURES, VARIANTS, possible
-from ranklib.book.biographies import biographies
-from ranklib.tracing.models import Missing
 from ranklib.experiments.voice_albert import (
     SYMBOLS,
     TRANSCRIPTIONS,
@@ -21,6 +20,7 @@ from ranklib.experiments.voice_albert import (
     rebuilt,
     samples,
 )
+from ranklib.tracing.models import Missing
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

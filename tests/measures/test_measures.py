@@ -5,11 +5,11 @@ import math
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
 import ranklib.measures.attention
-import ranklib.measures.tokens
 import ranklib.measures.spectrum
+import ranklib.measures.tokens
+from plain import import_plain, raises_its_own_message
 from ranklib.measures.tokens import (
     ATTENTION_MEASURES,
     MEASURES,

@@ -5,9 +5,22 @@ import math
 import mpmath
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
+from plain import import_plain, raises_its_own_message
+from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import score_parts
+from ranklib.paper.bounds import (
+    BOUNDS,
+    Hypothesis,
+    bound_value,
+    lam,
+    layer_sizes,
+    osc,
+    osc_row,
+    oscillation_of_scores,
+)
 from ranklib.paper.checks import check_layer, check_network, measure_layer
 from ranklib.paper.constants import (
     const_osc,
@@ -23,23 +36,10 @@ from ranklib.paper.constants import (
     vartheta,
     x_star,
 )
-from ranklib.paper.bounds import (
-    BOUNDS,
-    Hypothesis,
-    bound_value,
-    lam,
-    layer_sizes,
-    osc,
-    osc_row,
-    oscillation_of_scores,
-)
 from ranklib.paper.counterexamples import four_tokens, two_heads
 from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
-from ranklib.model.layers import Layer, Network
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.exact.propagation import ResidualState
 from ranklib.paper.least import residual_size, residual_size_exact
-from ranklib.model.softmax import score_parts
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 
 ROUNDING = 1 + 1e-11
 SIZES = torch.cat([torch.logspace(-18, 2, 400), torch.zeros(1)]).double()

@@ -5,18 +5,10 @@ from fractions import Fraction
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
-from ranklib.paper.checks import check_layer, measure_layer
-from ranklib.paper.constants import const_osc, g_lambda
+from plain import import_plain, raises_its_own_message
 from ranklib.paper.bounds import layer_sizes
-from ranklib.paper.counterexamples import (
-    diagonal_step,
-    four_tokens,
-    oscillation_family,
-    signed_step,
-    two_heads,
-)
+from ranklib.paper.checks import check_layer, measure_layer
 from ranklib.paper.clean_family import (
     Movers,
     best_movers,
@@ -27,8 +19,16 @@ from ranklib.paper.clean_family import (
     clean_movers,
     pocket_family,
 )
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.constants import const_osc, g_lambda
+from ranklib.paper.counterexamples import (
+    diagonal_step,
+    four_tokens,
+    oscillation_family,
+    signed_step,
+    two_heads,
+)
 from ranklib.paper.least import residual_size_exact
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 
 
 @pytest.mark.parametrize("overlap,first", [(True, 64514), (False, 65026)])

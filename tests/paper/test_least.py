@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
 import ranklib.paper.centres
 import ranklib.paper.least
+from plain import import_plain, raises_its_own_message
 from ranklib.paper import certificate
 from ranklib.paper.centres import (
     col_sum,
@@ -23,8 +23,8 @@ from ranklib.paper.centres import (
     residual_about,
     row_sum,
 )
-from ranklib.paper.norms import composite
 from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
+from ranklib.paper.norms import composite
 
 SHAPES = [(2, 3), (3, 1), (5, 3), (7, 11), (13, 5)]
 SEEDS = range(7)

@@ -4,9 +4,9 @@ import doctest
 
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
 import ranklib.paper.norms
+from plain import import_plain, raises_its_own_message
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 
 SHAPES = [(2, 3), (5, 7), (11, 1), (1, 13), (7, 5)]

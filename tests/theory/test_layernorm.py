@@ -7,12 +7,14 @@ import mpmath
 import pytest
 import torch
 import torch.nn.functional as F
-from plain import import_plain, raises_its_own_message
 from torch import nn
 
 import ranklib.theory.layernorm as normalisation
-from ranklib.model.attention import SelfAttention
+from plain import import_plain, raises_its_own_message
 from ranklib.measures.tokens import mu
+from ranklib.model.attention import SelfAttention
+from ranklib.model.softmax import causal_mask
+from ranklib.paper.least import residual_size_exact
 from ranklib.theory.layernorm import (
     affine_rank,
     circle_trace,
@@ -25,8 +27,6 @@ from ranklib.theory.layernorm import (
     rms_norm,
     row_std,
 )
-from ranklib.paper.least import residual_size_exact
-from ranklib.model.softmax import causal_mask
 
 F64 = torch.float64
 BATCH, TOKENS, DIM = 2, 7, 5
@@ -135,7 +135,7 @@ def test_pairs_stay_pairs_and_do_not_collapse():
 def reference(offset, w, layers, normalise):
     """log tan of the half-angle from the two coordinates, with mpmath."""
     common, half, found = mpmath.sin(offset), mpmath.cos(offset), []
-    for step in range(layers + 1):
+    for _step in range(layers + 1):
         found.append(mpmath.log(half / common))
         half *= mpmath.tanh(w * half**2)
         if normalise:

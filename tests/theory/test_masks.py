@@ -7,9 +7,9 @@ from itertools import pairwise
 import mpmath
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
 import ranklib
+from plain import import_plain, raises_its_own_message
 from ranklib.theory import masks as positions
 from ranklib.theory.masks import (
     alibi_bias,

@@ -5,12 +5,15 @@ import math
 import mpmath
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 from torch import nn
 
+from plain import import_plain, raises_its_own_message
+from ranklib.exact.propagation import ResidualState
+from ranklib.model.layers import Layer
 from ranklib.paper.checks import Check, check_layer
 from ranklib.paper.counterexamples import outlier_residual, row_wise_l1, row_wise_l2
-from ranklib.model.layers import Layer
+from ranklib.paper.least import residual_size, residual_size_exact
+from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.theory.mlps import (
     GELU_SLOPE,
     attained,
@@ -22,9 +25,6 @@ from ranklib.theory.mlps import (
     lip,
     slope_range,
 )
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.exact.propagation import ResidualState
-from ranklib.paper.least import residual_size, residual_size_exact
 
 F64 = torch.float64
 SEEDS = range(20)

@@ -16,6 +16,7 @@ import ranklib.theory.path_sums
 import ranklib.theory.paths
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
+from ranklib.model.softmax import causal_mask
 from ranklib.theory.path_sums import bias_part, length_spectrum
 from ranklib.theory.paths import (
     bias_row,
@@ -27,7 +28,6 @@ from ranklib.theory.paths import (
     path_output,
     sample_paths,
 )
-from ranklib.model.softmax import causal_mask
 
 BATCH, TOKENS, DIM = 2, 5, 7
 SEEDS = range(3)

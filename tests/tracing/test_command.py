@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ranklib.experiments import random_networks as experiments
-from ranklib.tracing import models as pretrained
 from ranklib.__main__ import draw, main
 from ranklib.book.biographies import biographies
-from ranklib.measures.tokens import composite_residual, mean_cosine
+from ranklib.experiments import random_networks as experiments
 from ranklib.experiments.record import Experiment, load
+from ranklib.measures.tokens import composite_residual, mean_cosine
+from ranklib.tracing import models as pretrained
 from ranklib.tracing.trace import Trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")

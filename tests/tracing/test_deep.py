@@ -6,10 +6,10 @@ import math
 import mpmath as mp
 import pytest
 import torch
-from plain import import_plain, raises_its_own_message
 
-from ranklib.tracing.deep import SWITCHES, as_network, deep_trace, embeddings, switches
+from plain import import_plain, raises_its_own_message
 from ranklib.measures.tokens import composite_residual
+from ranklib.tracing.deep import SWITCHES, as_network, deep_trace, embeddings, switches
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 

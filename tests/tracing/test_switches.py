@@ -5,13 +5,13 @@ from itertools import chain, combinations
 import pytest
 import torch
 import torch.nn.functional as F
-from hand_loops import LOOPS
-from small_models import LAYERS, build, generator, inputs_for, randomised, small, state_of
 from torch import nn
 
-from ranklib.tracing.blocks import blocks
+from hand_loops import LOOPS
 from ranklib.model.layers import Layer, Network
+from ranklib.tracing.blocks import blocks
 from ranklib.tracing.switches import SWITCHES, switched_off, switches
+from small_models import LAYERS, build, generator, inputs_for, randomised, small, state_of
 
 PARTS = ("attention_skip", "mlp_skip", "mlp", "norm")
 HAVE_POSITIONS = ("xlnet", "llama")
@@ -293,6 +293,7 @@ def test_relative_biases_are_switched_off_with_the_mask_kept():
 
 def test_t5_encoders_are_blocks_with_biases_that_the_first_one_makes():
     import transformers
+
     from small_models import T5
 
     model = randomised(transformers.T5EncoderModel(transformers.T5Config(**T5)))

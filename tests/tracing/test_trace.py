@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
+
+import ranklib
 from hand_loops import LOOPS
+from ranklib.measures.tokens import MEASURES
+from ranklib.model.layers import Network
+from ranklib.tracing.trace import Trace, trace
 from small_models import (
     LAYERS,
     SAMPLES,
@@ -20,12 +26,6 @@ from small_models import (
     small,
     state_of,
 )
-from torch import nn
-
-import ranklib
-from ranklib.model.layers import Network
-from ranklib.measures.tokens import MEASURES
-from ranklib.tracing.trace import Trace, trace
 
 SEVERAL = ("mu", "composite_residual", "mean_cosine", "oscillation")
 
