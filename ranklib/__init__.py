@@ -7,27 +7,31 @@ from ranklib.book.sliders import explore
 from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
 from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
-from ranklib.measures.tokens import (
-    MEASURES,
+from ranklib.measures.attention import (
     attention_entropy,
-    composite_residual,
-    dirichlet_energy,
     dobrushin,
+    inverse_participation,
+    singular_gap,
+    spectral_gap,
+)
+from ranklib.measures.spectrum import (
     effective_rank,
     gram_stable_rank,
-    hc_dc,
-    inverse_participation,
     isometry_gap,
+    numerical_rank,
+    participation_ratio,
+    stable_rank,
+)
+from ranklib.measures.table import MEASURES
+from ranklib.measures.tokens import (
+    composite_residual,
+    dirichlet_energy,
+    hc_dc,
     mean_average_distance,
     mean_cosine,
     mu,
-    numerical_rank,
     oscillation,
-    participation_ratio,
     relative_residual,
-    singular_gap,
-    spectral_gap,
-    stable_rank,
 )
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network

@@ -15,7 +15,7 @@ import torch
 
 from ranklib.book.style import PANEL, role, shade_floor, use_book_style
 from ranklib.experiments.record import RESULTS, SIZES, current_device, provenance, record
-from ranklib.measures.tokens import MEASURES
+from ranklib.measures.table import MEASURES
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.switches import SWITCHES
 from ranklib.tracing.trace import Trace, trace

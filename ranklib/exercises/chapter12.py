@@ -5,7 +5,9 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, close, number
-from ranklib.measures.tokens import MEASURES, effective_rank, mean_cosine, relative_residual
+from ranklib.measures.spectrum import effective_rank
+from ranklib.measures.table import MEASURES
+from ranklib.measures.tokens import mean_cosine, relative_residual
 
 
 def tokens_with(z):

@@ -1,7 +1,7 @@
 """Measures of collapse of tokens X (rows), one formula each.
 
 Those by singular values are in :mod:`ranklib.measures.spectrum`, those of attention matrices in
-:mod:`ranklib.measures.attention`; all can be imported from here.
+:mod:`ranklib.measures.attention`.
 
 They disagree by design (Chapter 12): a large feature fakes collapse in the stable rank, noise about equal
 rows hides it from the participation ratio, and rank one does not mean equal rows. Report at least
@@ -13,27 +13,11 @@ contains NaN or infinity or that has no rows or columns, and ``ValueError`` wher
 defined. Half precision is computed and returned in float32. Leading axes are batch axes.
 """
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_nonzero, require_shape
-from ranklib.measures.attention import (
-    attention_entropy,
-    dobrushin,
-    inverse_participation,
-    singular_gap,
-    spectral_gap,
-)
-from ranklib.measures.spectrum import (
-    effective_rank,
-    gram_stable_rank,
-    isometry_gap,
-    participation_ratio,
-    stable_rank,
-)
 from ranklib.paper.centres import deviations, mean_centre, mean_residual
 from ranklib.paper.norms import composite
 
@@ -227,30 +211,3 @@ def dirichlet_energy(
     scaled = x / degree.sqrt().unsqueeze(-1)
     distance = torch.cdist(scaled, scaled, compute_mode="donot_use_mm_for_euclid_dist")
     return (graph * distance.square()).sum((-2, -1)) / 2
-
-
-# The measures of X that need no further argument.
-MEASURES: dict[str, Callable[..., Tensor]] = {
-    measure.__name__: measure
-    for measure in (
-        composite_residual,
-        mu,
-        relative_residual,
-        hc_dc,
-        oscillation,
-        stable_rank,
-        gram_stable_rank,
-        effective_rank,
-        participation_ratio,
-        mean_cosine,
-        mean_average_distance,
-        dirichlet_energy,
-        isometry_gap,
-    )
-}
-
-# The measures of an attention matrix.
-ATTENTION_MEASURES: dict[str, Callable[..., Tensor]] = {
-    measure.__name__: measure
-    for measure in (attention_entropy, inverse_participation, spectral_gap, singular_gap, dobrushin)
-}

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import torch
 from torch import Tensor, nn
 
-from ranklib.measures.tokens import MEASURES
+from ranklib.measures.table import MEASURES
 from ranklib.tracing.batches import Batch, real_tokens, sliced
 from ranklib.tracing.blocks import same_stream, stream_in, stream_out
 

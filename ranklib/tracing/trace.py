@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from ranklib._checks import require_int
-from ranklib.measures.tokens import MEASURES
+from ranklib.measures.table import MEASURES
 from ranklib.tracing.batches import batches, prepared, sized
 from ranklib.tracing.blocks import blocks
 from ranklib.tracing.recorder import Watch

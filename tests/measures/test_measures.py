@@ -10,28 +10,31 @@ import ranklib.measures.attention
 import ranklib.measures.spectrum
 import ranklib.measures.tokens
 from plain import import_plain, raises_its_own_message
-from ranklib.measures.tokens import (
-    ATTENTION_MEASURES,
-    MEASURES,
+from ranklib.measures.attention import (
     attention_entropy,
-    composite_residual,
-    dirichlet_energy,
     dobrushin,
+    inverse_participation,
+    singular_gap,
+    spectral_gap,
+)
+from ranklib.measures.spectrum import (
     effective_rank,
     gram_stable_rank,
-    hc_dc,
-    inverse_participation,
     isometry_gap,
+    numerical_rank,
+    participation_ratio,
+    stable_rank,
+)
+from ranklib.measures.table import ATTENTION_MEASURES, MEASURES
+from ranklib.measures.tokens import (
+    composite_residual,
+    dirichlet_energy,
+    hc_dc,
     mean_average_distance,
     mean_cosine,
     mu,
-    numerical_rank,
     oscillation,
-    participation_ratio,
     relative_residual,
-    singular_gap,
-    spectral_gap,
-    stable_rank,
 )
 
 SEEDS = range(7)
@@ -331,7 +334,7 @@ def test_bad_tensors_never_give_a_number():
 
 def test_messages_without_the_shape_checker():
     """What a user sees: the shape checker runs only under pytest."""
-    plain, kinds = import_plain("ranklib.measures.tokens"), (TypeError, ValueError)
+    plain, kinds = import_plain("ranklib"), (TypeError, ValueError)
     for measure, arguments in UNDEFINED:
         raises_its_own_message(kinds, getattr(plain, measure.__name__), *arguments)
     for measures, cases in ((plain.MEASURES, BAD_TENSORS), (plain.ATTENTION_MEASURES, BAD_ATTENTION)):

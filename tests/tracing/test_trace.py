@@ -11,7 +11,7 @@ from torch import nn
 
 import ranklib
 from hand_loops import LOOPS
-from ranklib.measures.tokens import MEASURES
+from ranklib.measures.table import MEASURES
 from ranklib.model.layers import Network
 from ranklib.tracing.trace import Trace, trace
 from small_models import (
