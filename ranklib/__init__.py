@@ -35,6 +35,7 @@ from ranklib.measures.tokens import (
 )
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
+from ranklib.model.positions import alibi_bias, relative_bias, rotary_scores
 from ranklib.model.softmax import (
     attention_matrix,
     causal_mask,
@@ -58,15 +59,7 @@ from ranklib.paper.centres import (
 from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
-from ranklib.theory.masks import (
-    ProductCheck,
-    alibi_bias,
-    asymptotic_rate,
-    check_product,
-    difference_map,
-    relative_bias,
-    rotary_scores,
-)
+from ranklib.theory.masks import ProductCheck, asymptotic_rate, check_product, difference_map
 from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
 from ranklib.theory.path_sums import length_spectrum
 from ranklib.theory.paths import (

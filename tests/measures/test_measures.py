@@ -334,17 +334,20 @@ def test_bad_tensors_never_give_a_number():
 
 def test_messages_without_the_shape_checker():
     """What a user sees: the shape checker runs only under pytest."""
-    plain, kinds = import_plain("ranklib"), (TypeError, ValueError)
+    kinds = (TypeError, ValueError)
+    table = import_plain("ranklib.measures.table")
+    plain = table.MEASURES | table.ATTENTION_MEASURES
+    plain["numerical_rank"] = import_plain("ranklib.measures.spectrum").numerical_rank
     for measure, arguments in UNDEFINED:
-        raises_its_own_message(kinds, getattr(plain, measure.__name__), *arguments)
-    for measures, cases in ((plain.MEASURES, BAD_TENSORS), (plain.ATTENTION_MEASURES, BAD_ATTENTION)):
+        raises_its_own_message(kinds, plain[measure.__name__], *arguments)
+    for measures, cases in ((table.MEASURES, BAD_TENSORS), (table.ATTENTION_MEASURES, BAD_ATTENTION)):
         for measure in measures.values():
             for bad in cases:
                 raises_its_own_message(kinds, measure, bad)
-    for measure in (plain.spectral_gap, plain.singular_gap):
+    for name in ("spectral_gap", "singular_gap"):
         for bad in NOT_SQUARE:
-            raises_its_own_message(kinds, measure, bad)
-    raises_its_own_message(kinds, plain.dirichlet_energy, ONES, torch.ones(5, 5))
+            raises_its_own_message(kinds, plain[name], bad)
+    raises_its_own_message(kinds, plain["dirichlet_energy"], ONES, torch.ones(5, 5))
 
 
 @pytest.mark.parametrize(
