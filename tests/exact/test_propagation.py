@@ -9,78 +9,21 @@ import torch
 
 from ranklib.exact.propagation import ResidualState, propagate, trajectory
 from ranklib.model.attention import SelfAttention
-
-TOKENS, DIM, HEADS, DIM_QK, DIM_V = 5, 7, 3, 2, 11
-
-
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def random_attention(seed, heads=HEADS, biases=True, scale=1.0, dim=DIM):
-    sizes = {"dim_qk": DIM_QK, "dim_v": DIM_V}
-    return SelfAttention.random(dim, heads, **sizes, generator=generator(seed), biases=biases, scale=scale)
-
-
-def random_state(seed, exponent, offset=1.0, tokens=TOKENS, dim=DIM):
-    g = generator(seed + 1000)
-    x = torch.randn(tokens, dim, generator=g, dtype=torch.float64)
-    shape = ResidualState.of(x)
-    common = offset * torch.randn(dim, generator=g, dtype=torch.float64)
-    return ResidualState(common, shape.mantissa, exponent)
-
-
-def exact(tensor):
-    return mp.matrix(tensor.detach().tolist())
-
-
-def exact_tokens(state):
-    residual = exact(state.mantissa) * mp.mpf(2) ** state.exponent
-    return residual + mp.ones(residual.rows, 1) * exact(state.common).T
-
-
-def layer_by_definition(x, attention, skip=0, mask=None):
-    """skip X + sum_h softmax((XW_Q + 1b_Q^T)(XW_K + 1b_K^T)^T / sqrt(d_qk)) (XW_V + 1b_V^T) W_O + 1b_O^T."""
-    ones = mp.ones(x.rows, 1)
-    biases = {name: getattr(attention, name) for name in ("b_q", "b_k", "b_v")}
-
-    def project(name, head):
-        bias = biases["b_" + name]
-        product = x * exact(getattr(attention, "w_" + name)[head])
-        return product if bias is None else product + ones * exact(bias[head]).T
-
-    out = skip * x
-    if attention.b_o is not None:
-        out = out + ones * exact(attention.b_o).T
-    for head in range(attention.dims.heads):
-        s = project("q", head) * project("k", head).T / mp.sqrt(attention.dims.dim_qk)
-        p = s.apply(mp.exp)
-        if mask is not None:
-            allowed = mask.expand(attention.dims.heads, x.rows, x.rows)[head].tolist()
-            p = mp.matrix([[p[i, j] * allowed[i][j] for j in range(x.rows)] for i in range(x.rows)])
-        for i in range(p.rows):
-            total = mp.fsum(p[i, :])
-            for j in range(p.cols):
-                p[i, j] /= total
-        out = out + p * project("v", head) * exact(attention.w_o[head])
-    return out
-
-
-def centred(x):
-    return x - mp.ones(x.rows, x.rows) * x / x.rows
-
-
-def residual_error(state, x):
-    """Frobenius error of the state's residual against that of ``x``, relative to the latter."""
-    wanted = centred(x)
-    got = centred(exact(state.mantissa)) * mp.mpf(2) ** state.exponent
-    return float(mp.norm(got - wanted, 2) / mp.norm(wanted, 2)) if mp.norm(wanted) else math.inf
-
-
-def common_error(state, x):
-    mean = x.T * mp.ones(x.rows, 1) / x.rows
-    got = exact(state.common) + exact(state.mantissa.mean(0)) * mp.mpf(2) ** state.exponent
-    return float(mp.norm(got - mean, 2) / mp.norm(mean, 2))
+from tests.exact.by_definition import (
+    DIM,
+    DIM_QK,
+    HEADS,
+    TOKENS,
+    centred,
+    common_error,
+    exact_tokens,
+    generator,
+    layer_by_definition,
+    pair_attention,
+    random_attention,
+    random_state,
+    residual_error,
+)
 
 
 def one_layer_errors(state, attention, skip=False, digits=60):
@@ -193,11 +136,6 @@ def test_eight_layers_with_skip():
         for state, attention in zip(states[1:], layers, strict=True):
             x = layer_by_definition(x, attention, 1)
             assert residual_error(state, x) < 1e-13
-
-
-def pair_attention(w=1.0, v=1.0):
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    return SelfAttention(w_q=w * one, w_k=one, w_v=v * one, w_o=one)
 
 
 def test_the_two_token_orbit():

@@ -8,27 +8,25 @@ import pytest
 import torch
 from torch import nn
 
-from ranklib.exact.difference import through
 from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import causal_mask, window_mask
-from test_propagation import (
+from tests.exact.by_definition import (
     DIM,
     HEADS,
     TOKENS,
-    centred,
+    WIDTH,
     common_error,
-    exact,
     exact_tokens,
     generator,
     layer_by_definition,
     pair_attention,
     random_attention,
+    random_layer,
     random_state,
     residual_error,
+    whole_layer_by_definition,
 )
-
-WIDTH = 11
 
 
 def random_mask():
@@ -45,64 +43,6 @@ MASKS = {
     "padding": torch.tensor([True, False, True, True, False]),
 }
 CUBIC = ("everything", "padding")
-
-
-def map_entries(x, function):
-    return mp.matrix([[function(x[i, j]) for j in range(x.cols)] for i in range(x.rows)])
-
-
-def module_by_definition(module, x):
-    if isinstance(module, nn.Sequential):
-        for part in module:
-            x = module_by_definition(part, x)
-        return x
-    if isinstance(module, nn.Linear):
-        return x * exact(module.weight).T + mp.ones(x.rows, 1) * exact(module.bias).T
-    if isinstance(module, nn.ReLU):
-        return map_entries(x, lambda z: max(z, mp.mpf(0)))
-    if isinstance(module, nn.GELU):
-        return map_entries(x, exact_gelu if module.approximate == "none" else tanh_gelu)
-    out = mp.zeros(x.rows, x.cols)
-    for i in range(x.rows):
-        mean = mp.fsum(x[i, :]) / x.cols
-        root = mp.sqrt(mp.fsum((z - mean) ** 2 for z in x[i, :]) / x.cols + mp.mpf(module.eps))
-        for j in range(x.cols):
-            gain, bias = mp.mpf(module.weight[j].item()), mp.mpf(module.bias[j].item())
-            out[i, j] = gain * (x[i, j] - mean) / root + bias
-    return out
-
-
-def exact_gelu(z):
-    return z * mp.erfc(-z / mp.sqrt(2)) / 2
-
-
-def tanh_gelu(z):
-    return z * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (z + mp.mpf(0.044715) * z**3))) / 2
-
-
-def whole_layer_by_definition(layer, x, mask=None):
-    norm = layer.norm
-    inner = module_by_definition(layer.norm_1, x) if norm == "pre" else x
-    x = mp.mpf(layer.skip) * x + layer_by_definition(inner, layer.attention, mask=mask)
-    x = module_by_definition(layer.norm_1, x) if norm == "post" else x
-    if layer.mlp is None:
-        return x
-    inner = module_by_definition(layer.norm_2, x) if norm == "pre" else x
-    x = mp.mpf(layer.mlp_skip) * x + module_by_definition(layer.mlp, inner)
-    return module_by_definition(layer.norm_2, x) if norm == "post" else x
-
-
-def random_layer(seed, **options):
-    options = {"mlp_dim": WIDTH, "biases": True} | options
-    approximate = options.pop("approximate", "none")
-    layer = Layer.random(DIM, generator=generator(seed), **options)
-    with torch.no_grad():
-        for norm in (layer.norm_1, layer.norm_2):
-            for parameter in () if norm is None else norm.parameters():
-                parameter.add_(torch.randn(DIM, generator=generator(seed + 50), dtype=torch.float64) / 3)
-    if layer.mlp is not None and isinstance(layer.mlp[1], nn.GELU):
-        layer.mlp[1].approximate = approximate
-    return layer
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -232,40 +172,6 @@ def test_a_deep_network_far_below_rounding(options):
             assert residual_error(state, x) < 1e-12 * depth
 
 
-@pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_gelu_difference_of_every_size(approximate):
-    """Relative to |t| + |difference| everywhere, and to the difference itself away from its zero."""
-    function = exact_gelu if approximate == "none" else tanh_gelu
-    a = torch.tensor([-30.0, -9.0, -4.0, -1.3, -0.75, -0.1, 0.0, 1e-9, 0.3, 2.0, 7.0, 40.0]).double()
-    sizes = [2.0**-k for k in (0, 1, 2, 5, 20, 300)] + [3.0, 17.0, 90.0]
-    steps = torch.tensor([[sign * size] * len(a) for size in sizes for sign in (1, -1)]).double()
-    for t in steps:
-        row, mantissa, exponent = through(nn.GELU(approximate), a, t[None], 0)
-        with mp.workdps(160):
-            for j in range(len(a)):
-                z, step = mp.mpf(a[j].item()), mp.mpf(t[j].item())
-                wanted = function(z + step) - function(z)
-                got = mp.mpf(mantissa[0, j].item()) * mp.mpf(2) ** exponent
-                assert abs(got - wanted) <= 4e-16 * (abs(step) + abs(wanted))
-                if z > -10 and abs(wanted) > abs(step) / 10**30 and not -1.4 < z < -0.5:
-                    assert abs(got - wanted) <= 2e-14 * abs(wanted), (float(z), float(step))
-
-
-@pytest.mark.parametrize("exponent", [2, -3, -90, -5000])
-def test_relu_difference_on_both_sides_of_the_kink(exponent):
-    unit = 2.0**exponent
-    row = torch.tensor([1.0, -1.0, 0.0, 0.25 * unit, -0.25 * unit]).double()
-    residual = torch.tensor([[0.5] * 5, [-0.5] * 5, [0.125] * 5]).double()
-    after, mantissa, e = through(nn.ReLU(), row, residual, exponent)
-    with mp.workdps(1700):
-        a, t = exact(row), exact(residual) * mp.mpf(2) ** exponent
-        for i in range(3):
-            for j in range(5):
-                wanted = max(a[j] + t[i, j], mp.mpf(0)) - max(a[j], mp.mpf(0))
-                assert mp.mpf(mantissa[i, j].item()) * mp.mpf(2) ** e == wanted
-    assert torch.equal(after, row.relu())
-
-
 def test_equal_rows_stay_equal_exactly():
     x = torch.randn(1, DIM, generator=generator(0), dtype=torch.float64).expand(TOKENS, DIM)
     for options in SWITCHES:
@@ -274,43 +180,6 @@ def test_equal_rows_stay_equal_exactly():
             state = propagate_layer(ResidualState.of(x), layer, mask)
             assert state.log10_size() == -math.inf
             assert torch.allclose(state.dense(), layer(x, mask), rtol=0, atol=1e-13)
-
-
-def minor(x):
-    """The determinant of two rows and columns over the squared norm: 0 for rank one."""
-    return float(abs(x[0, 0] * x[1, 1] - x[0, 1] * x[1, 0]) / mp.norm(x, 2) ** 2)
-
-
-def test_directions_far_below_the_leading_one_are_lost():
-    """After five cubic layers the second direction is far below 1e-16 of the first: rounding replaces it."""
-    layers = [random_attention(i, heads=1) for i in range(5)]
-    states = trajectory(random_state(0, -4), layers)
-    with mp.workdps(700):
-        x = exact_tokens(states[0])
-        for attention in layers:
-            x = layer_by_definition(x, attention)
-        assert residual_error(states[-1], x) < 1e-12
-        assert minor(centred(x)) < 1e-25
-        assert 1e-19 < minor(exact(states[-1].mantissa)) < 1e-14
-
-
-def test_what_layer_norm_removes_is_lost():
-    """Of a residual along the common row eps alone leaves something, here about 1e-12 of what came in."""
-    norm = nn.LayerNorm(DIM, eps=1e-12, dtype=torch.float64)
-    row = torch.randn(DIM, generator=generator(0), dtype=torch.float64)
-    for direction, low, high in ((row, 1e-8, 10.0), (row.flip(0), 0.0, 1e-14)):
-        state = ResidualState(row, torch.tensor([[0.3], [-0.3]]).double() * direction, -50)
-        with mp.workdps(80):
-            wanted = module_by_definition(norm, exact_tokens(state))
-            got = ResidualState(*through(norm, state.common, state.mantissa, state.exponent))
-            assert low <= residual_error(got, wanted) < high
-
-
-def test_layer_norm_without_spread_in_the_common_row():
-    norm = nn.LayerNorm(2, eps=0.0, dtype=torch.float64)
-    residual = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).double()
-    row, mantissa, e = through(norm, torch.zeros(2).double(), residual, -9)
-    assert row.tolist() == [0, 0] and (mantissa * 2.0**e).tolist() == [[1, -1], [-1, 1]]
 
 
 STATE = random_state(0, -3)
@@ -334,10 +203,6 @@ BAD = [
     (lambda: trajectory(STATE, [LAYER], skip=True), ValueError, "skip: expected none.*switched"),
     (lambda: propagate_layer(STATE, with_mlp(nn.SiLU())), TypeError, "module: expected one of .*got SiLU"),
     (lambda: propagate_layer(STATE, with_mlp(nn.Dropout())), ValueError, "module: expected no dropout"),
-    (lambda: through(nn.LayerNorm(3), ROW, PAIR, 0), ValueError, "module: expected LayerNorm over"),
-    (lambda: through(nn.LayerNorm(2, eps=0), ROW, PAIR, 0), ValueError, "module: expected eps > 0"),
-    (lambda: through(nn.ReLU(), ROW, PAIR * torch.nan, 0), ValueError, "mantissa: expected finite"),
-    (lambda: through(nn.ReLU(), ROW, PAIR, 400), ValueError, "exponent: expected a residual up to"),
 ]
 
 

@@ -1,19 +1,10 @@
-"""Measures of collapse: where they disagree, what they are invariant under, and known confusions."""
-
-import doctest
-import math
+"""The tables of measures: where measures disagree, what they are invariant under, what they refuse."""
 
 import pytest
 import torch
 
-import ranklib.measures.attention
-import ranklib.measures.spectrum
-import ranklib.measures.tokens
 from plain import import_plain, raises_its_own_message
 from ranklib.measures.attention import (
-    attention_entropy,
-    dobrushin,
-    inverse_participation,
     singular_gap,
     spectral_gap,
 )
@@ -51,10 +42,6 @@ def generator(seed):
 
 def draw(seed, *shape):
     return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
-
-
-def attention(seed, *shape, sharpness=2.0):
-    return (sharpness * draw(seed, *shape)).softmax(-1)
 
 
 def close(a, b, rtol=1e-9, atol=1e-12):
@@ -179,110 +166,6 @@ def test_batches_and_other_dtypes(name):
         close(measure(x.to(dtype)).double(), measure(x.to(dtype).double()), rtol=1e-4)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_ranges(seed):
-    x, up = torch.stack(list(six_matrices(seed, 7, 11).values())), 1 + 1e-9
-    rank, n = numerical_rank(x, 1e-9).double(), 7
-    assert rank.tolist() == [7, 7, 1, 1, 2, 7]
-    for measure in (stable_rank, gram_stable_rank, effective_rank, participation_ratio):
-        assert (measure(x) >= 1 / up).all() and (measure(x) <= rank * up).all()
-    assert (gram_stable_rank(x) <= stable_rank(x) * up).all()
-    assert (stable_rank(x) <= effective_rank(x) * up).all()
-    assert (composite_residual(x) <= 2 * (1 - 1 / n) * up).all() and (relative_residual(x) <= up).all()
-    assert (mean_cosine(x) >= -1 / (n - 1) * up).all() and (mean_cosine(x) <= up).all()
-    close(mean_average_distance(x), 1 - mean_cosine(x))
-    gap = isometry_gap(x)
-    assert (gap >= 0).all() and gap.isinf().tolist() == [False, False, True, True, True, False]
-
-
-def test_extremes():
-    equal = (draw(1, 1, DIM) / 3).expand(TOKENS, DIM)
-    for name in ("composite_residual", "mu", "relative_residual", "hc_dc", "oscillation", "dirichlet_energy"):
-        assert MEASURES[name](equal) == 0, name
-    assert mean_average_distance(equal) == 0
-    eye = torch.eye(TOKENS, DIM, dtype=torch.float64)
-    assert composite_residual(eye).item() == pytest.approx(2 * (1 - 1 / TOKENS), rel=1e-14)
-    for rank in (stable_rank, gram_stable_rank, effective_rank):
-        assert rank(eye).item() == pytest.approx(TOKENS, rel=1e-12)
-    assert isometry_gap(3 * eye).item() == pytest.approx(0, abs=1e-14)
-    simplex = torch.eye(TOKENS, dtype=torch.float64) - 1 / TOKENS
-    assert mean_cosine(simplex).item() == pytest.approx(-1 / (TOKENS - 1), rel=1e-12)
-    assert participation_ratio(eye).item() == pytest.approx(TOKENS - 1, rel=1e-12), "centring costs one"
-    assert numerical_rank(torch.zeros(TOKENS, DIM), 1e-3) == 0
-    steps = torch.randint(-4, 5, (TOKENS, DIM), generator=generator(3)).double()
-    close(mu(1 + 2.0**-50 * steps), 2.0**-50 * mu(steps), atol=0)
-    nearly = equal + 1e-10 * draw(2, TOKENS, DIM)
-    assert 1e-22 < mean_average_distance(nearly) < 1e-18, "1 - cosine would have cancelled"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_confusions_seen_in_public_code(seed):
-    """Softmax of s, s^2 for s, and sum(s) / max(s) are other numbers; exact rank deficiency gives no NaN."""
-    x = draw(seed, TOKENS, DIM)
-    s = torch.linalg.svdvals(x)
-
-    def exp_entropy(share):
-        return torch.special.entr(share).sum().exp()
-
-    right = effective_rank(x)
-    assert abs(exp_entropy(s.softmax(0)) - right) > 0.2
-    assert exp_entropy(s**2 / (s**2).sum()) < right - 0.2
-    assert abs(s.sum() / s.max() - right) > 0.2
-    deficient = torch.zeros(TOKENS, DIM, dtype=torch.float64)
-    deficient[0, 0], deficient[1, 1] = 2, 2
-    assert effective_rank(deficient).item() == pytest.approx(2, rel=1e-12)
-    close(mean_cosine(x - x.mean(0)), torch.tensor(-1 / (TOKENS - 1)).double(), atol=0.08)
-    assert participation_ratio(x) <= TOKENS - 1 and effective_rank(x - x.mean(0)) <= TOKENS - 1
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_attention_measures_against_loops_and_ranges(seed):
-    p = attention(seed, 2, TOKENS, TOKENS)
-    for index in range(2):
-        rows = p[index]
-        close(attention_entropy(rows), torch.stack([-(r * r.log()).sum() for r in rows]))
-        close(inverse_participation(rows), torch.stack([(r * r).sum() for r in rows]))
-        distances = [(a - b).abs().sum() / 2 for a in rows for b in rows]
-        close(dobrushin(rows), torch.stack(distances).max())
-        close(spectral_gap(rows), 1 - sorted(torch.linalg.eigvals(rows).abs())[-2])
-        singular = torch.linalg.svdvals(rows)
-        close(singular_gap(rows), singular[0] - singular[1])
-    for name, measure in ATTENTION_MEASURES.items():
-        close(measure(p), torch.stack([measure(p[0]), measure(p[1])]))
-        assert measure(p.float()).dtype == measure(p.bfloat16()).dtype == torch.float32, name
-    assert (attention_entropy(p) <= math.log(TOKENS)).all() and (attention_entropy(p) >= 0).all()
-    assert (inverse_participation(p) >= 1 / TOKENS).all() and (inverse_participation(p) <= 1).all()
-    assert (1 - spectral_gap(p) <= dobrushin(p) + 1e-12).all(), "the second eigenvalue is below tau"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_dobrushin_certifies_a_stack(seed):
-    p, q, x = attention(seed, TOKENS, 5), attention(seed + 20, 5, 3), draw(seed, 3, 2)
-    assert dobrushin(p @ q) <= dobrushin(p) * dobrushin(q) * (1 + 1e-12)
-    assert oscillation(q @ x) <= dobrushin(q) * oscillation(x) * (1 + 1e-12)
-
-
-def test_attention_extremes():
-    """Uniform rows, one key for each query, and a matrix whose eigenvalues mislead."""
-    n = TOKENS
-    uniform, single = torch.full((n, n), 1 / n, dtype=torch.float64), torch.eye(n, dtype=torch.float64)
-    close(attention_entropy(uniform), torch.full((n,), math.log(n), dtype=torch.float64))
-    assert attention_entropy(single).tolist() == [0.0] * n, "0 log 0 is 0"
-    close(inverse_participation(uniform), torch.full((n,), 1 / n, dtype=torch.float64))
-    assert inverse_participation(single).tolist() == [1.0] * n
-    assert dobrushin(uniform) == 0 and dobrushin(single) == 1
-    assert spectral_gap(uniform).item() == pytest.approx(1) and spectral_gap(single) == 0
-    assert singular_gap(uniform).item() == pytest.approx(1) and singular_gap(single) == 0
-    first_key = torch.eye(n, dtype=torch.float64)[:1].expand(n, n)
-    assert singular_gap(first_key).item() == pytest.approx(n**0.5) and dobrushin(first_key) == 0
-    follow = torch.eye(n, dtype=torch.float64).roll(1, 0)
-    follow[0] = torch.eye(n, dtype=torch.float64)[0]
-    assert spectral_gap(follow) > 0.99 and dobrushin(follow) == 1, "non-normal: nothing mixes in one layer"
-    pair = torch.tensor([[0.75, 0.25], [0.25, 0.75]], dtype=torch.float64)
-    for measure in (spectral_gap, singular_gap, dobrushin):
-        assert measure(pair).item() == pytest.approx(0.5, rel=1e-14)
-
-
 ZERO, PADDED = torch.zeros(3, 5), torch.tensor([[0.0, 0.0], [1.0, 2.0]])
 EDGELESS = torch.diag(torch.tensor([1.0, 1.0, 0.0]))
 ONES = torch.ones(3, 5)
@@ -348,11 +231,3 @@ def test_messages_without_the_shape_checker():
         for bad in NOT_SQUARE:
             raises_its_own_message(kinds, plain[name], bad)
     raises_its_own_message(kinds, plain["dirichlet_energy"], ONES, torch.ones(5, 5))
-
-
-@pytest.mark.parametrize(
-    "module", [ranklib.measures.tokens, ranklib.measures.spectrum, ranklib.measures.attention]
-)
-def test_examples_in_the_docstrings(module):
-    found = doctest.testmod(module)
-    assert found.attempted >= 8 and found.failed == 0
