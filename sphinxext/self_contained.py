@@ -9,6 +9,7 @@ from importlib.metadata import files
 from pathlib import Path
 
 STATIC = Path(__file__).resolve().parent / "static"
+STYLE = "colours figures boxes phones".split()
 MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2/", "input/tex/extensions/")
 FOREIGN = ("sphinx-thebe", "THEBE_JS_URL", "require.js", "embed-amd")
 
@@ -24,7 +25,10 @@ def copy_files(app):
         return
     target = Path(app.outdir) / "_static" / "book"  # the theme owns "_static/vendor"
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(STATIC, target)
+    shutil.copytree(STATIC, target, ignore=shutil.ignore_patterns("css"))
+    (target / "book.css").write_text(
+        "\n".join((STATIC / "css" / f"{name}.css").read_text() for name in STYLE)
+    )
     for item in files("sphinx-mathjax-offline"):
         _, _, inside = item.as_posix().partition("/static/mathjax/")
         if inside.startswith(MATHJAX):
