@@ -21,6 +21,8 @@ R - 1 c^T, both where it is averaged and on the key side of E, for any row c. Th
 average that p takes: then S has no first order, and p-heavy tokens get small rows. It is formed relative to
 the token j with the largest p_j, c = R_j + sum_k p_k (R_k - R_j), so it stays accurate when p is nearly
 one-hot and the other weights are tiny; these keep an exponent of their own, so they cannot underflow.
+Weights come first, (R_k - R_j) W = R_k W - R_j W: one product for all heads. Its rounding is like rounding
+R_k itself for k other than j, and row j, which may carry nearly all weight, is -sum_k p_k (R_k - R_j) W.
 Where some |E_ij| exceeds 1/2 the same quantity is taken in log-space, as p expm1(G) with
 G = E - log(1 + S), or as a difference of exponentials where |G| > 1/2.
 
@@ -167,33 +169,31 @@ def propagate(
         require_mask(mask, state.mantissa.new_empty(()).expand(dims.heads, tokens, tokens))
         mask = mask.expand(dims.heads, tokens, tokens)
     w_q, w_k, w_v, w_o = (getattr(attention, "w_" + name).double() for name in "qkvo")
-    root, r, e = dims.dim_qk**0.5, state.mantissa, state.exponent
+    root, e, rows = dims.dim_qk**0.5, state.exponent, torch.cat([state.common[None], state.mantissa])
+    queries, keys, values = (_of_heads(rows, w) for w in (w_q, w_k, w_v))  # (heads, 1 + tokens, width)
 
-    query = state.common @ w_q + (0 if attention.b_q is None else attention.b_q.double())
-    key_score = moderate(times_power((w_k @ query[..., None])[..., 0] @ r.T / root, e))  # (heads, tokens)
+    query = queries[:, :1] if attention.b_q is None else queries[:, :1] + attention.b_q.double()[:, None]
+    key_score = moderate(times_power((query @ keys[:, 1:].mT)[:, 0] / root, e))  # (heads, tokens)
     log_base, log_ratio = softmax_base(key_score, mask)
-    heavy = r[log_base[:, 0].argmax(-1)]
-    offsets = r - heavy[:, None]
-    mean = _mean(log_base[:, 0], offsets)
-    offsets -= mean[:, None]
-    rows = state.common + times_power(heavy + mean, e)
-
-    values = offsets @ w_v
-    scores = (r @ w_q) @ (offsets @ w_k).mT / root
+    centre, offsets = _recentred(log_base[:, 0], torch.cat([keys, values], -1)[:, 1:])
+    centre, offset_keys, offset_values = centre[:, dims.dim_qk :], *offsets.tensor_split([dims.dim_qk], -1)
+    scores = queries[:, 1:] @ offset_keys.mT / root
     if mask is not None:
         scores = scores.masked_fill(~mask, 0.0)
-    terms = [] if mask is None else [_head_sum(*base_difference(log_ratio, mask), values, w_o, e)]
+
+    terms = [] if mask is None else [_averages(*base_difference(log_ratio, mask), offset_values)]
     mild = times_power(scores, 2 * e).abs().amax((1, 2)) <= 0.5
-    if mild.all():
-        ratio, log_weights, k = mild_difference(scores, 2 * e, log_base)
-        terms.append(_head_sum(ratio, log_weights, values, w_o, e + k))
-    else:
-        for function, part in ((mild_difference, mild), (large_difference, ~mild)):
-            if part.any():
-                ratio, log_weights, k = function(scores[part], 2 * e, log_base[part])
-                terms.append(_head_sum(ratio, log_weights, values[part], w_o[part], e + k))
-    common = ((rows[:, None] @ w_v) @ w_o).sum((0, 1)) + attention.bias.double()
-    return _with_skip(state, skip, _centred(common, sum_scaled(terms)))
+    for function, part in ((mild_difference, mild), (large_difference, ~mild)):
+        if part.any():
+            part = slice(None) if part.all() else part
+            ratio, log_weights, k = function(scores[part], 2 * e, log_base[part])
+            mantissa, exponent = _averages(ratio, log_weights, offset_values[part])
+            terms.append((values.new_zeros(values[:, 1:].shape), exponent + k))
+            terms[-1][0][part] = mantissa
+    mantissa, exponent = sum_scaled(terms)
+    heads = torch.cat([(values[:, 0] + times_power(centre, e))[:, None], mantissa], 1)
+    common, *residual = (heads.transpose(0, 1).flatten(1) @ w_o.flatten(0, 1)).tensor_split([1])
+    return _with_skip(state, skip, _centred(common[0] + attention.bias.double(), (*residual, exponent + e)))
 
 
 @torch.no_grad()
@@ -268,12 +268,21 @@ def _with_skip(state: ResidualState, skip: float | int, branch: ResidualState) -
     return _centred(float(skip) * state.common + branch.common, sum_scaled(terms))
 
 
-def _mean(log_weights: Tensor, rows: Tensor) -> Tensor:
-    """sum_j exp(log_weights)_j rows_j of every head."""
+def _of_heads(rows: Tensor, w: Tensor) -> Tensor:
+    """rows W_h of every head, (heads, rows, width), in one product: the heads stand side by side in it."""
+    return (rows @ w.transpose(0, 1).flatten(1)).unflatten(-1, (len(w), -1)).transpose(0, 1)
+
+
+def _recentred(log_weights: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+    """c = sum_j exp(log_weights)_j z_j of every head, and z - 1 c^T; both about the heaviest row."""
+    heavy = z[torch.arange(len(z)), log_weights.argmax(-1)]
+    offsets = z - heavy[:, None]
     if float(log_weights.min()) > LEAST_PLAIN_LOG:
-        return (log_weights.exp()[:, None] @ rows)[:, 0]
-    weighted, top = _weighted(log_weights, rows)
-    return times_power(weighted.sum(1), top[:, None])
+        mean = (log_weights.exp()[:, None] @ offsets)[:, 0]
+    else:
+        weighted, top = _weighted(log_weights, offsets)
+        mean = times_power(weighted.sum(1), top[:, None])
+    return heavy + mean, offsets - mean[:, None]
 
 
 def _weighted(log_weights: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -287,16 +296,16 @@ def _weighted(log_weights: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     return times_power(rows, (shift - top)[..., None]) * weights[..., None], top[..., 0]
 
 
-def _head_sum(ratio: Tensor, log_weights: Tensor, values: Tensor, w_o: Tensor, exponent: int) -> Scaled:
-    """2^exponent sum_h ratio_h diag(w_h) values_h W_O,h as a scaled matrix."""
+def _averages(ratio: Tensor, log_weights: Tensor, values: Tensor) -> Scaled:
+    """ratio_h diag(w_h) values_h of every head as one scaled tensor."""
     if float(log_weights.min()) > LEAST_PLAIN_LOG:
-        return (ratio @ (log_weights.exp()[..., None] * values) @ w_o).sum(0), exponent
+        return ratio @ (log_weights.exp()[..., None] * values), 0
     weighted, top = _weighted(log_weights, values)
     heads = ratio @ weighted
     sizes = heads.abs().amax((1, 2))
     exponents = torch.where(sizes > 0, top + torch.frexp(sizes).exponent, -math.inf)
     best = int(exponents.max()) if sizes.any() else 0
-    return (times_power(heads, (top - best)[:, None, None]) @ w_o).sum(0), exponent + best
+    return times_power(heads, (top - best)[:, None, None]), best
 
 
 def _centred(common: Tensor, residual: Scaled) -> ResidualState:
