@@ -3,7 +3,7 @@
 A plain forward pass loses the residual at about 1e-16 of the common row: after three cubic layers it shows
 rounding. Here the common row x and the residual are carried apart, X = 1 x^T + 2^e R, with the exponent e an
 unbounded integer, and no number is formed as a small difference of large ones. Everything is computed in
-float64, for one sample. MLP and LayerNorm are in :mod:`ranklib.exact.difference`.
+float64, for one sample. MLP and LayerNorm are in :mod:`ranklib.exact.modules`.
 
 **The map.** For a head with A = W_QK / sqrt(d_qk) and b = W_K b_Q / sqrt(d_qk), softmax sees E + 1 r^T with
 E = 4^e R A R^T and r = 2^e R (A^T x + b) (Chapter 2, Theorem (What softmax sees)). With p = softmax(r) and
@@ -50,18 +50,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.exact.difference import (
+from ranklib.exact.modules import through
+from ranklib.exact.scaled import Scaled, normalised, sum_scaled, times_power
+from ranklib.exact.softmax import (
     LEAST_LOG,
-    Scaled,
     base_difference,
     large_difference,
     mild_difference,
     moderate,
-    normalised,
     softmax_base,
-    sum_scaled,
-    through,
-    times_power,
 )
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
@@ -202,7 +199,7 @@ def propagate_layer(
 ) -> ResidualState:
     """A whole ``Layer`` with its skips, MLP and LayerNorm, applied to the state.
 
-    The formula of ``Layer``, with ``propagate`` for the attention and ``ranklib.exact.difference.through`` for the
+    The formula of ``Layer``, with ``propagate`` for the attention and ``ranklib.exact.modules.through`` for the
     rest. LayerNorm's error is relative to what it gets, so a residual along the common row, which it removes,
     is lost; the rest of a layer keeps a relative 1e-12 (Frobenius norm), as long as what comes out is not far
     smaller than its terms. Raises as these two do. Source: Chapter 4, Chapter 8 (MLP) and Chapter 9

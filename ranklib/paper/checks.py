@@ -8,20 +8,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ranklib._checks import require_instance, require_positive
+from ranklib._checks import require_instance
 from ranklib.exact.propagation import ResidualState, propagate
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
-from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_named, scaled_log10, sizes_of
-from ranklib.paper.centres import mean_centre, residual_about
-from ranklib.paper.least import CertifiedResidual, residual_size
-from ranklib.paper.norms import composite
-
-EPS = torch.finfo(torch.float64).eps
+from ranklib.paper.bounds import Hypothesis, bound_named
+from ranklib.paper.centres import residual_about
+from ranklib.paper.enclosure import enclose_least, enclosure, log10_bounds
+from ranklib.paper.sizes import LayerSizes, sizes_of
 
 ROUNDING = 1e-12  # of one propagated layer and of the logarithms, with a margin
 
@@ -74,19 +71,6 @@ class LayerCheck(Check):
     sizes: LayerSizes
 
 
-def enclosure(state: ResidualState, tol: float = 1e-3) -> tuple[float, float]:
-    """log10 of a lower and an upper bound of ||res X||, to the relative gap ``tol``; a zero gives -inf.
-
-    For two tokens the midpoint is the best centre (Chapter 4, Theorem (Two tokens)) and the gap is rounding.
-    One sample. Raises as ``residual_size`` does.
-
-    >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[1.0], [-1.0]]).double(), -3000)
-    >>> [round(value, 3) for value in enclosure(pair)]  # 2^-3000 sqrt 2
-    [-902.939, -902.939]
-    """
-    return _enclosed(_least(state.mantissa, tol), state)
-
-
 def measure_layer(
     attention: SelfAttention, x: Float[Tensor, "tokens dim"] | ResidualState, tol: float = 1e-3
 ) -> tuple[float, float]:
@@ -135,7 +119,7 @@ def check_layer(
     else:
         state = ResidualState.of(x)
     if centre is None:
-        residual, exponent = state.mantissa - _least(state.mantissa, tol).centre, state.exponent
+        residual, exponent = state.mantissa - enclose_least(state.mantissa, tol).centre, state.exponent
     else:
         residual, exponent = residual_about(x.double(), centre), 0
     measured = measure_layer(attention, state, tol)
@@ -162,7 +146,7 @@ def check_network(
     require_instance("network", network, Network)
     bound_named(bound)
     state, found = x if isinstance(x, ResidualState) else ResidualState.of(x), []
-    least = _least(state.mantissa, tol)
+    least = enclose_least(state.mantissa, tol)
     for layer in network.layers:
         if layer.mlp is not None or layer.norm != "none":
             parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}"
@@ -172,11 +156,11 @@ def check_network(
             )
         sizes = sizes_of(layer.attention, state.mantissa - least.centre, state.exponent)
         after = propagate(state, layer.attention)
-        least = _least(after.mantissa, tol)
-        found.append(_check(bound, sizes, *_enclosed(least, after)))
+        least = enclose_least(after.mantissa, tol)
+        found.append(_check(bound, sizes, *log10_bounds(least, after)))
         if layer.skip:
             after = propagate(state, layer.attention, layer.skip)
-            least = _least(after.mantissa, tol)
+            least = enclose_least(after.mantissa, tol)
         state = after
     return found
 
@@ -186,21 +170,6 @@ def _check(name: str, sizes: LayerSizes, log10_lower: float, log10_upper: float)
     log10 = (entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho).item()
     verdict = entry.hypotheses(sizes), entry.applies(sizes)
     return LayerCheck(log10, log10_lower, log10_upper, *verdict, name=name, sizes=sizes)
-
-
-def _enclosed(least: CertifiedResidual, state: ResidualState) -> tuple[float, float]:
-    """log10 of both bounds, with the exponent of the state."""
-    return tuple(scaled_log10(value, state.exponent).item() for value in (least.lower, least.upper))
-
-
-def _least(mantissa: Tensor, tol: float) -> CertifiedResidual:
-    require_positive("tol", tol)
-    if len(mantissa) > 2:
-        return residual_size(mantissa, tol)
-    centre = mean_centre(mantissa)
-    value = composite(residual_about(mantissa, centre))
-    width = (sum(mantissa.shape) + 16) * EPS
-    return CertifiedResidual(value * (1 - width), value * (1 + width), centre)
 
 
 def _power(log10: float) -> float:

@@ -10,8 +10,8 @@ from torch import Tensor
 from ranklib._checks import require_int, require_positive
 from ranklib.model.attention import SelfAttention
 from ranklib.model.softmax import attention_matrix
-from ranklib.paper.bounds import osc_row
 from ranklib.paper.norms import max_col_sum
+from ranklib.paper.sizes import osc_row
 
 
 class Instance(NamedTuple):

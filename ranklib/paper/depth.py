@@ -10,8 +10,9 @@ from torch import Tensor
 from ranklib._checks import require_instance, require_int
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
-from ranklib.paper.bounds import Hypothesis, LayerSizes, bound_value, lam, size_of, weight_norms
+from ranklib.paper.bounds import Hypothesis, bound_value
 from ranklib.paper.constants import f_slope, g_slope
+from ranklib.paper.sizes import LayerSizes, lam, size_of, weight_norms
 
 
 class Beta(NamedTuple):

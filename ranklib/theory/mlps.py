@@ -18,10 +18,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.exact.difference import sum_scaled, through
+from ranklib.exact.modules import through
 from ranklib.exact.propagation import ResidualState, propagate_layer
+from ranklib.exact.scaled import sum_scaled
 from ranklib.model.layers import Layer
-from ranklib.paper.checks import Check, check_layer, enclosure
+from ranklib.paper.checks import Check, check_layer
+from ranklib.paper.enclosure import enclosure
 from ranklib.paper.norms import max_col_sum, max_row_sum
 
 # GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
@@ -179,7 +181,7 @@ def check_mlp(
 ) -> Check:
     """||res (skip X + mlp(X))|| beside lambda ||res X||, with lambda = ``lip(mlp, skip)``.
 
-    The output is measured by ``ranklib.exact.difference.through``, far below the rounding of X too; residuals are
+    The output is measured by ``ranklib.exact.modules.through``, far below the rounding of X too; residuals are
     enclosed to the relative gap ``tol``. Raises as ``lip``, ``through`` and ``residual_size`` do. Source:
     Chapter 8, Theorem (Both norms).
 

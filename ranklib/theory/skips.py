@@ -16,12 +16,13 @@ from ranklib.exact.propagation import ResidualState, propagate_layer
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import attention_matrix, score_parts
-from ranklib.paper.bounds import Hypothesis, lam, size_of, weight_norms
+from ranklib.paper.bounds import Hypothesis
 from ranklib.paper.centres import residual_about
-from ranklib.paper.checks import enclosure
 from ranklib.paper.constants import f_lambda, x_star
+from ranklib.paper.enclosure import enclosure
 from ranklib.paper.least import residual_size
 from ranklib.paper.norms import max_col_sum, max_row_sum
+from ranklib.paper.sizes import lam, size_of, weight_norms
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
 

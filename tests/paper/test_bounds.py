@@ -10,15 +10,7 @@ from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import score_parts
-from ranklib.paper.bounds import (
-    BOUNDS,
-    bound_value,
-    lam,
-    layer_sizes,
-    osc,
-    osc_row,
-    oscillation_of_scores,
-)
+from ranklib.paper.bounds import BOUNDS, bound_value
 from ranklib.paper.checks import check_layer, check_network
 from ranklib.paper.constants import (
     const_osc,
@@ -31,6 +23,7 @@ from ranklib.paper.constants import (
 from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.sizes import lam, layer_sizes, osc, osc_row, oscillation_of_scores
 
 ROUNDING = 1 + 1e-11
 
@@ -248,14 +241,15 @@ def test_bad_layers_tokens_and_names_say_what_was_expected():
 
 def test_wrong_kinds_are_refused_without_the_shape_checker():
     bounds, checks = import_plain("ranklib.paper.bounds"), import_plain("ranklib.paper.checks")
+    sizes = import_plain("ranklib.paper.sizes")
     depth = import_plain("ranklib.paper.depth")
     x = gauss(rng(13), 7, 5)
     for call in (
-        lambda: bounds.lam(None, 1.0),
-        lambda: bounds.layer_sizes(None, x),
+        lambda: sizes.lam(None, 1.0),
+        lambda: sizes.layer_sizes(None, x),
         lambda: bounds.bound_value("unconditional", None),
         lambda: depth.contraction(None, 1.0),
-        lambda: bounds.osc(torch.ones(3, 3, dtype=torch.int64)),
+        lambda: sizes.osc(torch.ones(3, 3, dtype=torch.int64)),
         lambda: checks.check_layer(None, x),
         lambda: checks.check_network(None, x),
         lambda: depth.beta(None),

@@ -8,18 +8,14 @@ import torch
 from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
-from ranklib.paper.bounds import (
-    BOUNDS,
-    Hypothesis,
-    bound_value,
-    layer_sizes,
-)
+from ranklib.paper.bounds import BOUNDS, Hypothesis, bound_value
 from ranklib.paper.checks import check_layer, check_network, measure_layer
 from ranklib.paper.constants import (
     x_star,
 )
 from ranklib.paper.counterexamples import two_heads
 from ranklib.paper.least import residual_size, residual_size_exact
+from ranklib.paper.sizes import layer_sizes
 
 
 def rng(seed):

@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 import torch
 
-from ranklib.paper.bounds import layer_sizes
 from ranklib.paper.checks import check_layer, measure_layer
 from ranklib.paper.clean_family import (
     Movers,
@@ -24,6 +23,7 @@ from ranklib.paper.counterexamples import (
 )
 from ranklib.paper.least import residual_size_exact
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.sizes import layer_sizes
 
 
 def families():

@@ -6,9 +6,6 @@ import pytest
 import torch
 
 from ranklib.model.layers import Network
-from ranklib.paper.bounds import (
-    lam,
-)
 from ranklib.paper.checks import check_network
 from ranklib.paper.constants import (
     f_lambda,
@@ -17,6 +14,7 @@ from ranklib.paper.constants import (
 from ranklib.paper.depth import beta, converges, printed_depth, proved_depth
 from ranklib.paper.least import residual_size
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.sizes import lam
 
 
 def rng(seed):

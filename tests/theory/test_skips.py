@@ -12,12 +12,12 @@ from ranklib.exact.propagation import ResidualState
 from ranklib.measures.tokens import mean_cosine
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
-from ranklib.paper.bounds import weight_norms
 from ranklib.paper.constants import f_lambda, f_slope, x_star
 from ranklib.paper.counterexamples import skip_corollary
 from ranklib.paper.depth import beta
 from ranklib.paper.least import residual_size_exact
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.sizes import weight_norms
 from ranklib.theory.skips import (
     check_norms,
     check_slow_decay,

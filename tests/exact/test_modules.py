@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from ranklib.exact.difference import through
+from ranklib.exact.modules import through
 from ranklib.exact.propagation import ResidualState, trajectory
 from tests.exact.by_definition import (
     DIM,

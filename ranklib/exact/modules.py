@@ -1,4 +1,4 @@
-"""Differences from one row through softmax, LayerNorm, linear maps, ReLU and GELU, with the exponent apart.
+"""Differences from one row through LayerNorm, linear maps, ReLU and GELU, with the exponent apart.
 
 Tokens are carried as 1 row^T + 2^exponent mantissa. For each kind of module there is a formula for
 f(a + t) - f(a), with a the row and t = 2^exponent mantissa, that subtracts no two nearly equal numbers:
@@ -24,14 +24,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float
+from ranklib.exact.scaled import normalised, times_power
 
-Scaled = tuple[Tensor, int]  # (mantissa, exponent), the matrix mantissa * 2^exponent
 Split = tuple[Tensor, Tensor, int]  # (row, mantissa, exponent), the tokens 1 row^T + 2^exponent mantissa
 
 NODES = 8
 LARGEST_EXPONENT = 300
-LARGEST_SCORE = 1e12
-LEAST_LOG = -1e15  # stands for the log of weight 0
 
 
 def through(
@@ -176,94 +174,3 @@ RULES = {
     nn.Dropout: _identity,
     nn.Sequential: _sequential,
 }
-
-
-def softmax_base(key_score: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """log B and log(exp(r_j) / sum over allowed k of exp(r_k)): equal where allowed, the latter for all j."""
-    scores = key_score[:, None]
-    if mask is None:
-        log_base = scores.log_softmax(-1)
-        return log_base, log_base
-    allowed = scores.masked_fill(~mask, -torch.inf)
-    return allowed.log_softmax(-1), scores - allowed.logsumexp(-1, keepdim=True)
-
-
-def base_difference(log_ratio: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """(D, log w) with B_ij - B_0j = w_j D_ij up to what averages R - 1 c^T to zero; see Masks above."""
-    differs = mask ^ mask[:, :1]
-    lost = log_ratio.masked_fill(mask | ~differs, -torch.inf).amax(-1, keepdim=True)
-    used = torch.where(lost <= 0, differs, mask)
-    log_size = log_ratio.masked_fill(~used, -torch.inf)
-    log_weights = log_size.amax(1).clamp(min=LEAST_LOG)
-    sign = torch.where(mask, 1.0, -1.0).double()
-    return sign * (log_size - log_weights[:, None]).exp(), log_weights
-
-
-def mild_difference(scores: Tensor, e: int, log_base: Tensor) -> tuple[Tensor, Tensor, int]:
-    """(D, log w, k) with P_ij - B_ij = 2^k w_j D_ij, P = softmax(2^e scores + log B), |2^e scores| <= 1/2."""
-    scores_now, base = times_power(scores, e), log_base.exp()
-    if float(scores_now.abs().max()) < 2.0**-60:  # expm1(E) = E, and 1 + S = 1
-        difference = scores - (scores * base).sum(-1, keepdim=True)
-    else:
-        excess = scores * torch.where(scores_now == 0, 1.0, scores_now.expm1() / scores_now)
-        total = (excess * base).sum(-1, keepdim=True)
-        difference = (excess - total) / (1 + times_power(total, e))
-    if log_base.shape[1] == 1:
-        return difference, log_base[:, 0], e
-    log_weights = log_base.amax(1).clamp(min=LEAST_LOG)
-    return difference * (log_base - log_weights[:, None]).exp(), log_weights, e
-
-
-def large_difference(scores: Tensor, e: int, log_base: Tensor) -> tuple[Tensor, Tensor, int]:
-    """The same for scores of any size, in log-space."""
-    scores_now = moderate(times_power(scores, e))
-    log_sum = (scores_now + log_base).logsumexp(-1, keepdim=True)
-    small = scores_now.abs().amax(-1, keepdim=True) <= 0.5
-    total = (torch.where(small, scores_now, 0.0).expm1() * log_base.exp()).sum(-1, keepdim=True)
-    gain = scores_now - torch.where(small, total.log1p(), log_sum)
-    log_joint = gain + log_base
-    log_weights = torch.maximum(log_joint.amax(1), log_base.amax(1)).clamp(min=LEAST_LOG)
-    base = (log_base - log_weights[:, None]).exp()
-    near = base * gain.clamp(-0.5, 0.5).expm1()
-    far = (log_joint - log_weights[:, None]).exp() - base
-    return torch.where(gain.abs() <= 0.5, near, far), log_weights, 0
-
-
-def moderate(scores: Tensor) -> Tensor:
-    if not float(scores.abs().max()) <= LARGEST_SCORE:
-        raise ValueError(
-            f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, and softmax would turn "
-            "their rounding errors into an arbitrary result; scale the weights or the tokens down"
-        )
-    return scores
-
-
-def sum_scaled(terms: list[Scaled]) -> Scaled:
-    """The sum of scaled matrices, over the largest exponent."""
-    if len(terms) == 1:
-        return terms[0]
-    terms = [normalised(term) for term in terms if term[0].any()] or terms[:1]
-    top = max(exponent for _, exponent in terms)
-    return sum(times_power(mantissa, exponent - top) for mantissa, exponent in terms), top
-
-
-def normalised(scaled: Scaled) -> Scaled:
-    """The same matrix with its largest entry in [1/2, 1); exponent 0 for zero."""
-    mantissa, exponent = scaled
-    largest = float(mantissa.abs().max())
-    if not largest:
-        return mantissa, 0
-    shift = math.frexp(largest)[1]
-    return times_power(mantissa, -shift), exponent + shift
-
-
-def times_power(value: Tensor, exponent: int | Tensor) -> Tensor:
-    """value * 2^exponent in two steps, as 2^exponent alone may leave the range."""
-    if isinstance(exponent, int):
-        if abs(exponent) <= 1000:
-            return value * 2.0**exponent if exponent else value
-        exponent = max(-2000, min(2000, exponent))
-        return value * 2.0 ** (exponent // 2) * 2.0 ** (exponent - exponent // 2)
-    exponent = exponent.clamp(-2000, 2000)
-    half = (exponent / 2).floor()
-    return value * torch.exp2(half) * torch.exp2(exponent - half)
