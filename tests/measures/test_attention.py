@@ -1,4 +1,4 @@
-"""Measures of attention matrices against loops, at their extremes, and what they certify."""
+"""Measures of attention matrices: their ranges, their extremes, and what they certify."""
 
 import doctest
 import math
@@ -7,8 +7,6 @@ import pytest
 import torch
 
 import ranklib.measures.attention
-import ranklib.measures.spectrum
-import ranklib.measures.tokens
 from ranklib.measures.attention import (
     attention_entropy,
     dobrushin,
@@ -16,46 +14,13 @@ from ranklib.measures.attention import (
     singular_gap,
     spectral_gap,
 )
-from ranklib.measures.table import ATTENTION_MEASURES
-from ranklib.measures.tokens import (
-    oscillation,
-)
-
-SEEDS = range(7)
-TOKENS, DIM = 7, 11
-
-
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def draw(seed, *shape):
-    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
-
-
-def attention(seed, *shape, sharpness=2.0):
-    return (sharpness * draw(seed, *shape)).softmax(-1)
-
-
-def close(a, b, rtol=1e-9, atol=1e-12):
-    torch.testing.assert_close(a, b, rtol=rtol, atol=atol)
+from ranklib.measures.tokens import oscillation
+from tests.measures.matrices import SEEDS, TOKENS, attention, close, draw
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_attention_measures_against_loops_and_ranges(seed):
+def test_ranges(seed):
     p = attention(seed, 2, TOKENS, TOKENS)
-    for index in range(2):
-        rows = p[index]
-        close(attention_entropy(rows), torch.stack([-(r * r.log()).sum() for r in rows]))
-        close(inverse_participation(rows), torch.stack([(r * r).sum() for r in rows]))
-        distances = [(a - b).abs().sum() / 2 for a in rows for b in rows]
-        close(dobrushin(rows), torch.stack(distances).max())
-        close(spectral_gap(rows), 1 - sorted(torch.linalg.eigvals(rows).abs())[-2])
-        singular = torch.linalg.svdvals(rows)
-        close(singular_gap(rows), singular[0] - singular[1])
-    for name, measure in ATTENTION_MEASURES.items():
-        close(measure(p), torch.stack([measure(p[0]), measure(p[1])]))
-        assert measure(p.float()).dtype == measure(p.bfloat16()).dtype == torch.float32, name
     assert (attention_entropy(p) <= math.log(TOKENS)).all() and (attention_entropy(p) >= 0).all()
     assert (inverse_participation(p) >= 1 / TOKENS).all() and (inverse_participation(p) <= 1).all()
     assert (1 - spectral_gap(p) <= dobrushin(p) + 1e-12).all(), "the second eigenvalue is below tau"

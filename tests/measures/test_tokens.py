@@ -5,8 +5,6 @@ import doctest
 import pytest
 import torch
 
-import ranklib.measures.attention
-import ranklib.measures.spectrum
 import ranklib.measures.tokens
 from ranklib.measures.spectrum import (
     effective_rank,
@@ -17,26 +15,8 @@ from ranklib.measures.spectrum import (
     stable_rank,
 )
 from ranklib.measures.table import MEASURES
-from ranklib.measures.tokens import (
-    composite_residual,
-    mean_average_distance,
-    mean_cosine,
-    mu,
-)
-
-TOKENS, DIM = 7, 11
-
-
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def draw(seed, *shape):
-    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
-
-
-def close(a, b, rtol=1e-9, atol=1e-12):
-    torch.testing.assert_close(a, b, rtol=rtol, atol=atol)
+from ranklib.measures.tokens import composite_residual, mean_average_distance, mean_cosine, mu
+from tests.measures.matrices import DIM, TOKENS, close, draw, generator
 
 
 def test_extremes():
