@@ -3,8 +3,9 @@
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
 """
 
+from ranklib.book.labels import label, label_end
 from ranklib.book.sliders import explore
-from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, label_end, role, shade_floor, use_book_style
+from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, role, shade_floor, tints, use_book_style
 from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
 from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
 from ranklib.measures.attention import (

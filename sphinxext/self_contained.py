@@ -8,8 +8,10 @@ import shutil
 from importlib.metadata import files
 from pathlib import Path
 
+from ranklib.book.style import css
+
 STATIC = Path(__file__).resolve().parent / "static"
-STYLE = "colours figures boxes phones".split()
+STYLE = "figures boxes phones".split()
 MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2/", "input/tex/extensions/")
 FOREIGN = ("sphinx-thebe", "THEBE_JS_URL", "require.js", "embed-amd")
 
@@ -27,7 +29,7 @@ def copy_files(app):
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(STATIC, target, ignore=shutil.ignore_patterns("css"))
     (target / "book.css").write_text(
-        "\n".join((STATIC / "css" / f"{name}.css").read_text() for name in STYLE)
+        "\n".join([css(), *((STATIC / "css" / f"{name}.css").read_text() for name in STYLE)])
     )
     for item in files("sphinx-mathjax-offline"):
         _, _, inside = item.as_posix().partition("/static/mathjax/")

@@ -12,7 +12,7 @@ import ipywidgets
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from ranklib.book.style import to_svg
+from ranklib.book.pictures import to_svg
 
 Draw = Callable[..., tuple[Figure, str]]
 MAX_FRAMES = 64
@@ -41,7 +41,9 @@ class Explorer:
                 f"explore: expected the drawing function to return (figure, sentence), got {sentence!r}; "
                 "say in one full sentence what this frame shows"
             )
-        return (_to_png(fig) if self.raster else to_svg(fig)), sentence
+        picture = _to_png(fig) if self.raster else to_svg(fig)
+        plt.close(fig)
+        return picture, sentence
 
     def to_html(self) -> str:
         """All frames of the grid, the default one visible, as one HTML element that needs no kernel."""

@@ -1,15 +1,12 @@
 """One look for every picture of the book: a role has one colour, one line and one marker."""
 
-import io
-import re
 from dataclasses import dataclass
-from hashlib import sha1
+from numbers import Real
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -30,15 +27,27 @@ class Role:
 
 
 ROLES = {
-    "attention": Role("#07415D", "#1780EF", "solid", 2.2, "o"),
-    "skip": Role("#28A761", "#2BE478", (0, (8, 3)), 2.0, "s"),
-    "mlp": Role("#9B7414", "#EC9803", "dashdot", 2.0, "^"),
-    "norm": Role("#CE2AB8", "#DA88D2", (0, (4, 2)), 1.6, "D"),
-    "bound": Role("#8D1B1A", "#E25236", (0, (1, 2)), 2.0, None),
+    "attention": Role("#07415D", "#4DA0F5", "solid", 2.2, "o"),
+    "skip": Role("#1C7C46", "#2BE478", (0, (8, 3)), 2.0, "s"),
+    "mlp": Role("#85620C", "#EC9803", "dashdot", 2.0, "^"),
+    "norm": Role("#B01E9C", "#DA88D2", (0, (4, 2)), 1.6, "D"),
+    "bound": Role("#8D1B1A", "#F0745C", (0, (1, 2)), 2.0, None),
     "ink": Role("#1A1A1A", "#F2F2F2", "solid", 1.2, "+"),
-    "floor": Role("#767676", "#8C8C8C", (0, (1, 2)), 1.2, None),
+    "floor": Role("#6A6A6A", "#9C9C9C", (0, (1, 2)), 1.2, None),
+    # What has no part in the model: tasks, data sets, models, runs. In this order.
+    "first": Role("#0B6E6E", "#4FC3C3", "solid", 2.0, "o"),
+    "second": Role("#5B48A8", "#B3A1F2", (0, (6, 2)), 2.0, "v"),
+    "third": Role("#9A4A1E", "#E7A37B", (0, (3, 1, 1, 1)), 2.0, "P"),
+    "fourth": Role("#4C5F73", "#A9BCCF", (0, (1, 1)), 2.0, "X"),
 }
-"""Colour never carries meaning alone: the seven roles also differ by line and marker."""
+"""Seven roles with a meaning, then four neutral ones. Colour never carries meaning alone: line and marker differ.
+
+This table is the only place that holds the colours: :func:`css` makes the site's variables from it. Every
+colour has a contrast of 4.5 or more against the page in its theme, so that text may have it too.
+"""
+
+PAGE = Role("#FFFFFF", "#14181E", "solid", 0.0, None)
+"""What lies behind a figure: the colour to give to boxes that should hide what is under them."""
 
 _RC = {
     "figure.figsize": PANEL,
@@ -56,6 +65,10 @@ _RC = {
     "xtick.color": ROLES["ink"].light,
     "ytick.color": ROLES["ink"].light,
     "text.color": ROLES["ink"].light,
+    "axes.prop_cycle": mpl.cycler(color=[ROLES["ink"].light]),
+    "lines.color": ROLES["ink"].light,
+    "patch.edgecolor": ROLES["ink"].light,
+    "hatch.color": ROLES["ink"].light,
     "svg.hashsalt": "ranklib",
     "hatch.linewidth": 0.6,
 }
@@ -64,9 +77,10 @@ _RC = {
 def use_book_style() -> None:
     """Set matplotlib's defaults to the book's look, in this process only.
 
-    In a notebook, figures become vector graphics on a white card, without a date inside, so that a second
-    run stores the same bytes. Called by the setup cell of every chapter; importing ``ranklib`` changes
-    nothing.
+    In a notebook each figure is stored twice, without a date inside, so that a second run stores the same
+    bytes: as themed vector graphics (:func:`ranklib.book.pictures.to_svg`), which the book and trusted
+    notebooks show, and as PNG for notebooks that are not trusted. Called by the setup cell of every chapter;
+    importing ``ranklib`` changes nothing.
 
     Example
     -------
@@ -77,10 +91,15 @@ def use_book_style() -> None:
     mpl.rcParams.update(_RC)
     from IPython import get_ipython
 
-    if get_ipython() is not None:
+    if (shell := get_ipython()) is not None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("svg", metadata={"Date": None})
+        from ranklib.book.pictures import to_png, to_svg
+
+        set_matplotlib_formats("svg", "png")
+        formatters = shell.display_formatter.formatters
+        formatters["image/svg+xml"].for_type(Figure, to_svg)
+        formatters["image/png"].for_type(Figure, to_png)
 
 
 def role(name: str, marker: bool = True) -> dict:
@@ -89,7 +108,9 @@ def role(name: str, marker: bool = True) -> dict:
     Parameters
     ----------
     name
-        ``attention``, ``skip``, ``mlp``, ``norm``, ``bound``, ``ink`` or ``floor``.
+        A part of the model, ``attention``, ``skip``, ``mlp``, ``norm``; ``bound`` for a promise of a theorem,
+        ``ink`` for the rest of the theory, ``floor`` for rounding; for anything else (tasks, data, models)
+        ``first``, ``second``, ``third``, ``fourth``, which mean nothing.
     marker
         Whether to set the role's marker too.
 
@@ -112,20 +133,14 @@ def role(name: str, marker: bool = True) -> dict:
     return line | ({"marker": r.marker, "markersize": 6} if marker and r.marker else {})
 
 
-def shade_floor(ax: Axes, level: float, bottom: float) -> None:
+def shade_floor(ax: Axes, level: Real, bottom: Real) -> None:
     """Hatch everything from ``bottom`` up to ``level``: below here a number is rounding, not a result."""
     line = role("floor")
     ax.axhline(level, **line)
     ax.axhspan(bottom, level, facecolor="none", edgecolor=line["color"], hatch="///", linewidth=0)
 
 
-def label_end(ax: Axes, x: float, y: float, text: str, name: str, **kwargs) -> None:
-    """Write ``text`` beside the end (x, y) of a line, in the colour of its role: no legend needed."""
-    options = {"xytext": (5, 0), "textcoords": "offset points", "va": "center", "annotation_clip": False}
-    ax.annotate(text, (x, y), color=ROLES[name].light, **(options | kwargs))
-
-
-def draw_matrix(ax: Axes, matrix: Tensor, limit: float) -> None:
+def draw_matrix(ax: Axes, matrix: Tensor, limit: Real) -> None:
     """A small signed matrix as coloured tiles with the number in each: blue for plus, red-brown for minus.
 
     Parameters
@@ -152,54 +167,40 @@ def draw_matrix(ax: Axes, matrix: Tensor, limit: float) -> None:
     """
     if matrix.ndim != 2 or max(matrix.shape) > 6:
         raise ValueError(f"draw_matrix: expected at most 6 x 6, got {tuple(matrix.shape)}; draw a part of it")
-    colours = LinearSegmentedColormap.from_list(
-        "signed", [ROLES["bound"].light, "white", ROLES["attention"].light]
-    )
-    ax.imshow(matrix, cmap=colours, vmin=-limit, vmax=limit)
     for (i, j), value in np.ndenumerate(np.asarray(matrix)):
-        ink = "white" if abs(value) > limit / 2 else ROLES["ink"].light
-        ax.text(j, i, f"{value:.3g}".replace("-", "−"), ha="center", va="center", color=ink)
-    ax.set(xticks=[], yticks=[])
+        share = min(abs(float(value)) / limit, 1)
+        full = np.array(mpl.colors.to_rgb(ROLES["attention" if value > 0 else "bound"].light))
+        # The tiles keep their colours in both themes, and so must what is written on them.
+        fill, ink = 1 - share * (1 - full), "#FEFEFE" if share > 0.5 else "#1B1B1B"
+        ax.add_patch(
+            plt.Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=fill, edgecolor="#1B1B1B", linewidth=0.5)
+        )
+        ax.text(j, i, f"{value:.3g}".replace("-", "−"), ha="center", va="center", color=ink, gid="on-tile")
+    rows, columns = matrix.shape
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xticks=[], yticks=[], aspect="equal")
 
 
-def to_svg(fig: Figure) -> str:
-    """The figure as one ``<svg>`` element whose colours follow the page's light or dark theme.
-
-    Each role's colour becomes ``var(--rank-ROLE, #light)``; text stays text, in the page's sans-serif type;
-    identifiers are made unique by the content, so that many frames can share a page. Shown at most at 100
-    pixels an inch. The figure is closed.
+def tints(name: str, count: int) -> list[tuple[float, ...]]:
+    """So many shades of one role, from almost nothing to strong, which stay readable under text in both themes.
 
     Example
     -------
-    >>> fig, ax = plt.subplots()
-    >>> _ = ax.plot([0, 1], [0, 1], **role("attention"))
-    >>> "var(--rank-attention, #07415D)" in to_svg(fig)
-    True
+    >>> [round(shade[3], 2) for shade in tints("attention", 3)]
+    [0.05, 0.25, 0.45]
     """
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ranklib"}):
-        fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    plt.close(fig)
-    text = buffer.getvalue()
-    shown = f'<svg style="max-width: {100 * fig.get_figwidth():.0f}px"'
-    text = text[text.index("<svg") :].replace("<svg", shown, 1)
-    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"| xmlns:xlink="[^"]*"', r"\1", text).replace(
-        "xlink:href", "href"
-    )
-    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
-    text = re.sub(r"font-family: [^;\"]*", "font-family: sans-serif", text)
-    text = re.sub(
-        r"<[^>]+>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _short, tag[0]), text
-    )  # never what is read
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    tag = sha1(text.encode()).hexdigest()[:8]
-    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{tag}{m[1]}"' if m[1] in used else "", text)
-    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{tag}", text)
-    for name, r in ROLES.items():
-        text = re.sub(re.escape(r.light), f"var(--rank-{name}, {r.light})", text, flags=re.I)
-    return re.sub(r"\s*\n\s*", " ", text).replace("<g> ", "<g>").strip()
+    return [mpl.colors.to_rgba(role(name)["color"], float(alpha)) for alpha in np.linspace(0.05, 0.45, count)]
 
 
-def _short(number: re.Match) -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+def css() -> str:
+    """The colours of all roles as variables of the page, one block for each theme.
+
+    Example
+    -------
+    >>> css().splitlines()[1].strip()
+    '--rank-attention: #07415D;'
+    """
+    blocks = []
+    for theme, selector in (("light", ":root"), ("dark", 'html[data-theme="dark"]')):
+        lines = [f"  --rank-{name}: {getattr(r, theme)};" for name, r in ROLES.items()]
+        blocks += [f"{selector} {{", *lines, "}"]
+    return "\n".join(blocks) + "\n"

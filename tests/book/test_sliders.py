@@ -9,8 +9,9 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
+from ranklib.book.pictures import to_svg
 from ranklib.book.sliders import MAX_FRAMES, Explorer, explore, spoken
-from ranklib.book.style import ROLES, role, to_svg, use_book_style
+from ranklib.book.style import ROLES, role, use_book_style
 
 SHARP = 'A "sharp" & <b>bold</b> view'
 
@@ -251,7 +252,7 @@ def test_spoken_values(value, text):
 def test_written_numbers_are_not_rounded():
     """Coordinates are shortened, text is not: it is read."""
     fig, ax = plt.subplots()
-    words = ["0.99752", "4.5398e-05", "10.123456 of 1.0000001"]
+    words = ["0.99752", "4.5398·10⁻⁵", "10.123456 of 1.0000001"]
     for k, word in enumerate(words):
         ax.text(0.123456, k / 3, word)
     markup = to_svg(fig)
