@@ -274,8 +274,7 @@ def draw(result: Trace, path: Path, floor: float) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from ranklib.experiments.architectures import possible
-    from ranklib.experiments.random_networks import EXPERIMENTS
+    from ranklib.experiments.registry import EXPERIMENTS, possible
 
     if unknown := [name for name in options.names if name not in EXPERIMENTS]:
         known = ", ".join(EXPERIMENTS)

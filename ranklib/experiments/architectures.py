@@ -6,7 +6,6 @@ Every curve is the relative residual about the token mean, one value a layer fro
 Chapter 11; the paper's Figure 2.
 """
 
-from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
 import torch
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 
 from ranklib.book.biographies import biographies
 from ranklib.experiments import voice_albert
-from ranklib.experiments.record import Experiment
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.deep import deep_trace
 from ranklib.tracing.trace import trace
@@ -160,65 +158,3 @@ def _trained(model: str, samples: int, tokens: int) -> tuple[nn.Module, dict[str
 
 def _to(inputs: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
     return {name: value.to(device) for name, value in inputs.items()}
-
-
-_NARROW = {"dim": 24, "heads": 4, "depth": 4, "mlp": 48, "vocabulary": 500}
-_PAPER = {"samples": 32, "tokens": 128}
-_QUICK = {"samples": 3, "tokens": 16}
-
-
-def _experiment(
-    name: str, run: Callable, quick: dict, paper: dict, minutes: int, seeds: int = 1
-) -> Experiment:
-    ranges = {"quick": range(1), "paper": range(seeds)}
-    return Experiment(name, run, {"quick": quick, "paper": paper}, ranges, minutes)
-
-
-ARCHITECTURES = [
-    *(
-        _experiment(
-            f"init-{name}",
-            at_initialisation,
-            {"architecture": name} | _QUICK | _NARROW,
-            {"architecture": name} | _PAPER,
-            minutes,
-        )
-        for name, minutes in (("bert", 3), ("albert", 3), ("xlnet", 4))
-    ),
-    *(
-        _experiment(
-            f"trained-{name}",
-            with_trained_weights,
-            {"model": name} | _QUICK,
-            {"model": name} | _PAPER | size,
-            minutes,
-        )
-        for name, minutes, size in (("minilm", 1, {}), ("mpnet", 4, {}), ("albert-ipa", 3, {"samples": 8}))
-    ),
-    _experiment("positions-xlnet", position_terms, _QUICK | _NARROW, _PAPER, 2),
-    *(
-        _experiment(f"deep-{name}", deep, {"model": name} | quick, {"model": name} | paper, 1, seeds)
-        for name, quick, paper, seeds in (
-            ("bert", _QUICK | _NARROW, {"samples": 4, "tokens": 128}, 3),
-            ("albert", _QUICK | _NARROW, {"samples": 4, "tokens": 128}, 3),
-            ("minilm", _QUICK, {"samples": 32, "tokens": 128}, 1),
-        )
-    ),
-]
-
-
-def possible(experiments: Iterable[Experiment]) -> tuple[list[Experiment], list[str]]:
-    """Those that can run here, and one line for each that cannot: what is missing and how to get it."""
-    names = {experiment.name for experiment in ARCHITECTURES}
-    able, lines = [], []
-    for experiment in experiments:
-        model = experiment.sizes["paper"].get("model")
-        known = model if model in pretrained.KNOWN else None
-        reason = pretrained.missing(known) if experiment.name in names else None
-        if model == voice_albert.NAME:
-            reason = voice_albert.missing()
-        if reason is None:
-            able.append(experiment)
-        else:
-            lines.append(f"{experiment.name}: not run; {reason}")
-    return able, lines

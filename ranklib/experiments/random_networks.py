@@ -1,4 +1,4 @@
-"""The book's computations that exist in two sizes: see :mod:`ranklib.experiments.record` for the pattern."""
+"""Runs on networks with random weights, and what training a small one changes."""
 
 import time
 
@@ -6,9 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
-from ranklib.experiments.architectures import ARCHITECTURES
-from ranklib.experiments.record import Experiment
-from ranklib.experiments.sequences import TRAINED
 from ranklib.measures.tokens import composite_residual
 from ranklib.model.layers import Network
 from ranklib.theory.path_sums import bias_part, length_spectrum
@@ -152,57 +149,3 @@ def path_cost(seed: int, device: torch.device, tokens: int, dim: int, small: lis
             number = (1 + heads) ** depth
             costs[kind].append(paths * (1 if every else number / 40) / sweep)
     return costs
-
-
-EXPERIMENTS = {
-    e.name: e
-    for e in [
-        Experiment(
-            name="depth",
-            run=depth,
-            sizes={
-                "quick": {"tokens": 16, "dim": 48, "heads": 4, "depth": 6, "mlp": 96},
-                "paper": {"tokens": 128, "dim": 768, "heads": 12, "depth": 12, "mlp": 3072},
-            },
-            seeds={"quick": range(3), "paper": range(8)},
-            minutes=3,
-        ),
-        Experiment(
-            name="spectrum",
-            run=spectrum,
-            sizes={
-                "quick": {"tokens": 16, "dim": 48, "heads": 4, "depth": 6},
-                "paper": {"tokens": 128, "dim": 768, "heads": 12, "depth": 12},
-            },
-            seeds={"quick": range(3), "paper": range(4)},
-            minutes=3,
-        ),
-        Experiment(
-            name="trained",
-            run=trained,
-            sizes={
-                "quick": {"letters": 4, "tokens": 5, "dim": 16, "heads": 2, "depth": 2, "steps": 20},
-                "paper": {"letters": 10, "tokens": 8, "dim": 48, "heads": 4, "depth": 4, "steps": 300},
-            },
-            seeds={"quick": range(1), "paper": range(4)},
-            minutes=3,
-        ),
-        Experiment(
-            name="path-cost",
-            run=path_cost,
-            sizes={
-                "quick": {"tokens": 8, "dim": 16, "small": [[2, 2]], "large": [[4, 4]]},
-                "paper": {
-                    "tokens": 128,
-                    "dim": 768,
-                    "small": [[2, 2], [3, 2], [4, 2], [5, 2]],
-                    "large": [[6, 2], [8, 4], [12, 12]],
-                },
-            },
-            seeds={"quick": range(1), "paper": range(1)},
-            minutes=1,
-        ),
-        *ARCHITECTURES,
-        *TRAINED,
-    ]
-}

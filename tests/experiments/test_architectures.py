@@ -10,16 +10,8 @@ import pytest
 import torch
 
 from ranklib.experiments import architectures
-from ranklib.experiments.architectures import (
-    ARCHITECTURES,
-    BARE,
-    BASE,
-    VARIANTS,
-    initialised,
-    label_inputs,
-    possible,
-)
-from ranklib.experiments.random_networks import EXPERIMENTS
+from ranklib.experiments.architectures import BARE, BASE, VARIANTS, initialised, label_inputs
+from ranklib.experiments.registry import ARCHITECTURES, EXPERIMENTS, possible
 from ranklib.measures.tokens import composite_residual
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.deep import deep_trace

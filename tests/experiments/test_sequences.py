@@ -6,8 +6,7 @@ from functools import cache
 import pytest
 import torch
 
-from ranklib.experiments.random_networks import EXPERIMENTS
-from ranklib.experiments.sequences import TRAINED
+from ranklib.experiments.registry import EXPERIMENTS, TRAINED
 
 RECIPE = {"rate": 1e-3, "steps": 3, "batch": 5}
 TOY = {

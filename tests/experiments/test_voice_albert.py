@@ -10,7 +10,8 @@ import torch
 
 from ranklib.book.biographies import biographies
 from ranklib.experiments import voice_albert
-from ranklib.experiments.architectures import ARCHITECTURES, VARIANTS, possible
+from ranklib.experiments.architectures import VARIANTS
+from ranklib.experiments.registry import ARCHITECTURES, possible
 from ranklib.experiments.voice_albert import (
     SYMBOLS,
     TRANSCRIPTIONS,

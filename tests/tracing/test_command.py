@@ -12,7 +12,7 @@ import torch
 
 from ranklib.__main__ import draw, main
 from ranklib.book.biographies import biographies
-from ranklib.experiments import random_networks as experiments
+from ranklib.experiments import registry as experiments
 from ranklib.experiments.record import Experiment, load
 from ranklib.measures.tokens import composite_residual, mean_cosine
 from ranklib.tracing import models as pretrained
