@@ -1,28 +1,16 @@
 """The command of the book on rank collapse: measure a model's layers, or record the book's runs again."""
 
 import argparse
-import json
-import math
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
-from ranklib.book.style import PANEL, role, shade_floor, use_book_style
-from ranklib.experiments.record import RESULTS, SIZES, current_device, provenance, record
+from ranklib.experiments.record import RESULTS, SIZES, record
 from ranklib.measures.table import MEASURES
-from ranklib.tracing import models as pretrained
+from ranklib.tracing.report import DTYPES, RESIDUALS, report
 from ranklib.tracing.switches import SWITCHES
-from ranklib.tracing.trace import Trace, trace
 
-RESIDUALS = ("composite_residual", "relative_residual")
-FLOOR = 9  # a relative residual below so many units of rounding is not trusted: 2e-15 in float64
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
 TRACE = """\
 Measure every layer of a transformer on a text, with parts of it switched off if you like.
 
@@ -88,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=AFTER.format(names=names),
         **options,
     )
-    add.set_defaults(run=_trace, stopped="nothing is kept of a trace: the same command begins again")
+    add.set_defaults(run=_report, stopped="nothing is kept of a trace: the same command begins again")
     add.add_argument("model", metavar="MODEL", help="a folder, a name on the hub, minilm or mpnet")
     of_trace = {
         "--text": {"type": Path, "metavar": "FILE", "help": "samples, one a paragraph (biographies)"},
@@ -144,133 +132,10 @@ def _among(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
     return parse
 
 
-def _trace(options: argparse.Namespace) -> int:
-    start = time.perf_counter()
-    texts, source = _texts(options.text)
-    model, tokenizer, title = pretrained.load_model(options.model)
-    inputs = pretrained.tokenise(tokenizer, texts[: options.samples], options.tokens)
-    pretrained.require_fits(model, inputs)
-    _require_pairs(inputs, options.text)
-    folder = _folder(options.out or Path(f"trace-{Path(options.model).resolve().name}"))
-    result = trace(
-        model.to(current_device(), DTYPES[options.dtype]),
-        inputs,
-        measures=options.measures,
-        without=options.without,
-        as_released=options.as_released,
-        batch_size=8,
-    )
-    least, most = int(result.tokens.min()), int(result.tokens.max())
-    floor = FLOOR * torch.finfo(DTYPES[options.dtype]).eps
-    print(f"{title}\ntext: {source}, {least if least == most else f'{least} to {most}'} tokens\n{result}")
-    if any(bool((result.mean(name) < floor).any()) for name in RESIDUALS if name in result.measures):
-        print(f"a residual below {floor:.0e} is rounding of {options.dtype}, not a value of the model")
-    result.to_csv(folder / "trace.csv")
-    origin = provenance([], time.perf_counter() - start)
-    origin["versions"]["transformers"] = version("transformers")
-    about = {
-        "model": title,
-        "class": result.model,
-        "text": source,
-        "text_sha256": sha256("\n\n".join(texts).encode()).hexdigest(),
-        "tokens": result.tokens.tolist(),
-        "without": result.without,
-        "as_released": result.as_released,
-        "dtype": options.dtype,
-        "floor": floor,
-        "mean": {name: _plain(result.mean(name)) for name in result.measures},
-        "std": {name: _plain(result.std(name)) for name in result.measures},
-        "provenance": origin,
-    }
-    (folder / "trace.json").write_text(json.dumps(about, indent=1, allow_nan=False) + "\n")
-    draw(result, folder / "trace.svg", floor)
-    print(f"wrote trace.csv, trace.json and trace.svg into {folder}")
+def _report(options: argparse.Namespace) -> int:
+    names = ("text", "samples", "tokens", "without", "as_released", "measures", "dtype", "out")
+    report(options.model, **{name: getattr(options, name) for name in names})
     return 0
-
-
-def _texts(path: Path | None) -> tuple[list[str], str]:
-    """The paragraphs, and one line that says where they are from."""
-    if path is None:
-        from ranklib.book.biographies import biographies
-
-        return [person.text for person in biographies()], "the book's biographies"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ValueError(f"--text: expected a text file, got {path} ({reason}); check it") from error
-    blocks = [" ".join(block.split()) for block in text.replace("\r\n", "\n").split("\n\n")]
-    return [block for block in blocks if block], f"{path.name}, one sample a paragraph"
-
-
-def _require_pairs(inputs: dict[str, torch.Tensor], text: Path | None) -> None:
-    """Every sample has two tokens: one token alone is equal to itself, and that is no collapse."""
-    counts = inputs["attention_mask"].sum(1).tolist()
-    if min(counts) < 2:
-        raise ValueError(
-            f"--text: expected at least 2 tokens in every paragraph, got {min(counts)} in paragraph "
-            f"{counts.index(min(counts)) + 1} of {text}; make it longer or leave it out"
-        )
-
-
-def _folder(path: Path) -> Path:
-    """The folder for the files, made before the run, so that a long run is not lost."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"--out: expected a folder that can be written, got {path} ({error.strerror}); give another"
-        ) from error
-    return path
-
-
-def _plain(values: torch.Tensor) -> list[float | None]:
-    return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
-def draw(result: Trace, path: Path, floor: float) -> None:
-    """One panel a measure: its mean over the samples, and the range of the samples, by layer.
-
-    A measure that is not negative and spans more than a factor of 100 is drawn as its log10, with the floor
-    of the number format hatched where the measure is a relative residual; another one that is not negative
-    is drawn from zero, so that a small change looks small.
-    """
-    from matplotlib.figure import Figure
-
-    use_book_style()
-    panels = len(result.measures)
-    figure = Figure(figsize=(PANEL[0], PANEL[1] * panels))
-    bare = {"skip", "attention_skip"} & set(result.without)
-    line = role("skip" if not bare else "attention" if "mlp" in result.without else "mlp")
-    for number, name in enumerate(result.measures):
-        axes = figure.add_subplot(panels, 1, number + 1)
-        curves = {
-            "mean": result.mean(name),
-            "low": result.of(name).amin(1),
-            "high": result.of(name).amax(1),
-        }
-        low, high = float(curves["low"].min()), float(curves["high"].max())
-        logarithmic = low >= 0 and high > 100 * low
-        label = name.replace("_", " ")
-        if logarithmic:
-            least = floor / 100 if name in RESIDUALS else floor**2  # a zero has no logarithm
-            curves = {key: value.clamp(min=least).log10() for key, value in curves.items()}
-            label = f"log₁₀ {label}"
-        layers = range(len(curves["mean"]))
-        axes.plot(layers, curves["mean"], **line)
-        axes.fill_between(layers, curves["low"], curves["high"], color=line["color"], alpha=0.2, linewidth=0)
-        if logarithmic and name in RESIDUALS and curves["low"].min() < math.log10(floor) + 1:
-            bottom = min(math.log10(floor), float(curves["low"].min())) - 1
-            shade_floor(axes, math.log10(floor), bottom)
-            axes.set_ylim(bottom=bottom)
-        if low >= 0 and not logarithmic:
-            axes.set_ylim(bottom=0)
-        if number == 0:
-            axes.set_title(f"{result.model}, without {', '.join(result.without) or 'nothing'}")
-        axes.set(xlabel="layer" if number == panels - 1 else "", ylabel=label)
-        axes.locator_params(nbins=5)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    figure.savefig(path, metadata={"Date": None})
 
 
 def _reproduce(options: argparse.Namespace) -> int:

@@ -7,26 +7,19 @@ provenance; :func:`load` reads the record, wherever ``ranklib`` is installed.
 
 import json
 import os
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
 from tqdm.auto import tqdm
 
+from ranklib._provenance import current_device, provenance
+
 SIZES = ("quick", "paper")
-_CODE = Path(__file__).resolve().parent
-_PACKAGE = _CODE.parent  # installed, the records lie inside it
+_PACKAGE = Path(__file__).resolve().parent.parent  # installed, the records lie inside it
 RESULTS = next(p / "results" for p in (_PACKAGE, _PACKAGE.parent) if (p / "results").is_dir())
-
-
-def current_device() -> torch.device:
-    """The GPU if there is one, otherwise the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def current_size() -> str:
@@ -143,25 +136,3 @@ def record(experiments: Iterable[Experiment], folder: Path | None = None, size: 
         partial.unlink()
         written.append(path)
     return written
-
-
-def provenance(seeds: list[int], seconds: float) -> dict:
-    """Where numbers come from: commit, seeds, device, versions and wall time in seconds."""
-
-    def git(*args):
-        done = subprocess.run(["git", *args], cwd=_CODE, capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    commit = git("rev-parse", "HEAD")
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    device = current_device()
-    return {
-        "commit": commit and commit + ("" if not changed else " with changes"),
-        "seeds": seeds,
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "versions": {
-            "python": platform.python_version(),
-            **{p: version(p) for p in ("torch", "numpy", "scipy")},
-        },
-        "seconds": round(seconds, 1),
-    }

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from ranklib.experiments import record as runs
+from ranklib import _provenance
 from ranklib.experiments.record import Experiment, current_size, load, record
 
 SEEDS = range(3, 8)
@@ -163,7 +163,7 @@ def test_a_missing_record_says_what_there_is_and_how_to_make_it(tmp_path):
 
 
 def test_provenance_is_known_outside_a_git_repository(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "_CODE", tmp_path)
+    monkeypatch.setattr(_provenance, "_CODE", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert runs.provenance([1], 0.04)["commit"] is None
-    assert runs.provenance([1], 0.06)["seconds"] == 0.1
+    assert _provenance.provenance([1], 0.04)["commit"] is None
+    assert _provenance.provenance([1], 0.06)["seconds"] == 0.1

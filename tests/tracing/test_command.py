@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ranklib.__main__ import draw, main
+from ranklib.__main__ import main
 from ranklib.book.biographies import biographies
 from ranklib.experiments import registry as experiments
 from ranklib.experiments.record import Experiment, load
 from ranklib.measures.tokens import composite_residual, mean_cosine
 from ranklib.tracing import models as pretrained
+from ranklib.tracing.report import draw
 from ranklib.tracing.trace import Trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
@@ -317,7 +318,7 @@ def test_a_stopped_run_says_so(tmp_path, folder, monkeypatch, capsys):
     monkeypatch.setattr("ranklib.__main__.record", stop)
     assert call("reproduce", "--out", tmp_path) == 130
     assert "goes on with what is missing" in capsys.readouterr().err
-    monkeypatch.setattr("ranklib.__main__.trace", stop)
+    monkeypatch.setattr("ranklib.tracing.report.trace", stop)
     assert call("trace", folder, "--samples", 1, "--out", tmp_path) == 130
     assert "the same command begins again" in capsys.readouterr().err
 
