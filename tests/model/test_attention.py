@@ -9,13 +9,7 @@ from torch import nn
 from torch.autograd import forward_ad
 
 from ranklib.model.attention import SelfAttention
-from ranklib.model.softmax import (
-    attention_matrix,
-    causal_mask,
-    pruned_scores,
-    scores,
-    window_mask,
-)
+from ranklib.model.softmax import attention_matrix, causal_mask, pruned_scores, scores, window_mask
 
 BATCH, TOKENS, DIM, HEADS, DIM_QK, DIM_V = 2, 5, 7, 3, 11, 13
 SEEDS = range(8)

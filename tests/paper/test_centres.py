@@ -8,6 +8,7 @@ import torch
 
 import ranklib.paper.centres
 import ranklib.paper.least
+from plain import import_plain, raises_its_own_message
 from ranklib.paper.centres import (
     col_sum,
     composite_about,
@@ -111,3 +112,13 @@ def test_bad_tokens_have_no_centre(centre_of):
 def test_examples_in_the_docstrings():
     found = doctest.testmod(ranklib.paper.centres)
     assert found.attempted >= 5 and found.failed == 0
+
+
+def test_messages_without_the_shape_checker():
+    """What a user sees: the shape checker runs only under pytest."""
+    plain = import_plain("ranklib.paper.centres")
+    for centre, kind, word in (
+        (torch.ones(5), ValueError, "one row for each matrix"),
+        (torch.ones(3).long(), TypeError, "floating-point"),
+    ):
+        assert word in raises_its_own_message(kind, plain.residual_about, torch.ones(5, 3), centre)

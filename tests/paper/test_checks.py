@@ -5,14 +5,13 @@ import math
 import pytest
 import torch
 
+from plain import import_plain, raises_its_own_message
 from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
 from ranklib.paper.bounds import BOUNDS, Hypothesis, bound_value
 from ranklib.paper.checks import check_layer, check_network, measure_layer
-from ranklib.paper.constants import (
-    x_star,
-)
+from ranklib.paper.constants import x_star
 from ranklib.paper.counterexamples import two_heads
 from ranklib.paper.least import residual_size, residual_size_exact
 from ranklib.paper.sizes import layer_sizes
@@ -111,3 +110,19 @@ def test_measure_layer_of_a_state_and_of_its_tokens_agree():
     generator = rng(7)
     attention, x = attention_of(generator, 5), gauss(generator, 7, 5)
     assert measure_layer(attention, x) == measure_layer(attention, ResidualState.of(x))
+
+
+def test_bad_layers_tokens_and_names_say_what_was_expected():
+    attention, network = attention_of(rng(12), 5), Network.random(2, 5, mlp_dim=3, generator=rng(12))
+    x = gauss(rng(12), 7, 5)
+    for call in (
+        lambda: check_layer(attention, x, "best"),
+        lambda: check_layer(attention, ResidualState.of(x), centre=x[0]),
+        lambda: check_layer(attention, x, tol=-1e-3),
+        lambda: check_layer(attention, x * math.nan),
+        lambda: check_network(network, x),
+    ):
+        raises_its_own_message(ValueError, call)
+    plain = import_plain("ranklib.paper.checks")
+    for call in (lambda: plain.check_layer(None, x), lambda: plain.check_network(None, x)):
+        raises_its_own_message(TypeError, call)

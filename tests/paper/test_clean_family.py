@@ -18,9 +18,7 @@ from ranklib.paper.clean_family import (
     pocket_family,
 )
 from ranklib.paper.constants import g_lambda
-from ranklib.paper.counterexamples import (
-    four_tokens,
-)
+from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.least import residual_size_exact
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.paper.sizes import layer_sizes

@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from plain import import_plain, raises_its_own_message
-from ranklib.paper.bounds import (
-    BOUNDS,
-)
+from ranklib.paper.bounds import BOUNDS
 from ranklib.paper.constants import (
     const_osc,
     const_osc_heads,

@@ -5,13 +5,12 @@ import math
 import pytest
 import torch
 
-from ranklib.model.layers import Network
+from plain import import_plain, raises_its_own_message
+from ranklib.model.attention import SelfAttention
+from ranklib.model.layers import Layer, Network
 from ranklib.paper.checks import check_network
-from ranklib.paper.constants import (
-    f_lambda,
-    g_lambda,
-)
-from ranklib.paper.depth import beta, converges, printed_depth, proved_depth
+from ranklib.paper.constants import f_lambda, g_lambda
+from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
 from ranklib.paper.least import residual_size
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.paper.sizes import lam
@@ -96,3 +95,27 @@ def test_proved_depth_reports_what_it_does_not_cover():
     assert {name: h.holds for name, h in found.hypotheses.items()} == expected and not found.applies
     bare = proved_depth(network.switched(skip=False, mlp=False, norm="none"), 0.1)
     assert bare.hypotheses["skip"].holds and bare.hypotheses["mlp"].holds and bare.hypotheses["norm"].holds
+
+
+def test_bad_networks_and_sizes_say_what_was_expected():
+    network = Network.random(2, 5, mlp_dim=3, generator=rng(12))
+    layers = [SelfAttention.random(5, h, 3, 2, generator=rng(1)) for h in (1, 2)]
+    for call in (
+        lambda: contraction(layers[0], math.inf),
+        lambda: printed_depth(-1.0, 1.0, 1),
+        lambda: printed_depth(1.0, math.nan, 1),
+        lambda: printed_depth(1.0, 1.0, -1),
+        lambda: printed_depth(1.0, 1.0, 601),
+        lambda: converges(math.inf, 1.0),
+        lambda: proved_depth(network, -1.0),
+        lambda: beta(Network([Layer(attention) for attention in layers])),
+    ):
+        raises_its_own_message(ValueError, call)
+    plain = import_plain("ranklib.paper.depth")
+    for call in (
+        lambda: plain.contraction(None, 1.0),
+        lambda: plain.beta(None),
+        lambda: plain.printed_depth(1.0, 1.0, 1.5),
+        lambda: plain.printed_depth(1.0, torch.ones(1, dtype=torch.int64), 1),
+    ):
+        raises_its_own_message(TypeError, call)

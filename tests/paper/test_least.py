@@ -237,13 +237,6 @@ def test_messages_without_the_shape_checker():
     for x, options, kind, word in BAD.values():
         for size_of in (plain.residual_size, plain.residual_size_exact):
             assert word in raises_its_own_message(kind, size_of, x, **options)
-    for centre, kind, word in (
-        (torch.ones(5), ValueError, "one row for each matrix"),
-        (torch.ones(3).long(), TypeError, "floating-point"),
-    ):
-        assert word in raises_its_own_message(
-            kind, import_plain("ranklib.paper.centres").residual_about, torch.ones(5, 3), centre
-        )
 
 
 def test_examples_in_the_docstrings():

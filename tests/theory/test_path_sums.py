@@ -17,12 +17,7 @@ from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import causal_mask
 from ranklib.theory.path_sums import bias_part, length_spectrum
-from ranklib.theory.paths import (
-    bias_row,
-    enumerate_paths,
-    frozen_attention,
-    path_output,
-)
+from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output
 from tests.theory.path_networks import (
     BATCH,
     DIM,

@@ -9,9 +9,9 @@ from torch import nn
 
 from hand_loops import LOOPS
 from ranklib.model.layers import Layer, Network
-from ranklib.tracing.blocks import blocks
 from ranklib.tracing.switches import SWITCHES, switched_off, switches
 from small_models import LAYERS, build, generator, inputs_for, randomised, small, state_of
+from tests.tracing.own_blocks import Block, RootMeanSquareNorm, in_place, plain, post, pre, streams
 
 PARTS = ("attention_skip", "mlp_skip", "mlp", "norm")
 HAVE_POSITIONS = ("xlnet", "llama")
@@ -19,30 +19,6 @@ HAVE_POSITIONS = ("xlnet", "llama")
 
 def subsets(names):
     return list(chain.from_iterable(combinations(names, size) for size in range(len(names) + 1)))
-
-
-def streams(model, inputs, without=(), **options):
-    """The streams X^0 ... X^L of a run with parts switched off, taken by hooks of the test's own."""
-    taken = []
-
-    def before(block, args, kwargs):
-        if not taken:
-            taken.append(args[0] if args else kwargs["hidden_states"])
-
-    def after(block, args, output):
-        taken.append(output if isinstance(output, torch.Tensor) else output[0])
-
-    with torch.no_grad(), switched_off(model, without, **options):
-        handles = []
-        for block in blocks(model):
-            handles.append(block.register_forward_pre_hook(before, with_kwargs=True))
-            handles.append(block.register_forward_hook(after))
-        try:
-            model(**inputs) if isinstance(inputs, dict) else model(inputs)
-        finally:
-            for handle in handles:
-                handle.remove()
-    return taken
 
 
 def same(a, b, tol=1e-11):
@@ -135,59 +111,6 @@ def test_gradients_are_those_of_the_network_built_without_the_part():
         found = torch.autograd.grad(model(x).square().sum(), weights)
     expected = torch.autograd.grad(model.switched(skip=False, mlp=False)(x).square().sum(), weights)
     assert all(map(same, found, expected)) and any(g.abs().max() > 0 for g in found)
-
-
-class RootMeanSquareNorm(nn.Module):
-    """A normalisation of nobody's library."""
-
-    def __init__(self, dim):
-        super().__init__()
-        self.gain = nn.Parameter(torch.ones(dim))
-
-    def forward(self, x):
-        return self.gain * x / x.square().mean(-1, keepdim=True).sqrt()
-
-
-class Block(nn.Module):
-    """Attention without scores' positions and a two-layer MLP; ``call`` says how they are put together."""
-
-    def __init__(self, call, dim=6, norm=nn.LayerNorm):
-        super().__init__()
-        self.q, self.k, self.v, self.o = (nn.Linear(dim, dim) for _ in range(4))
-        self.up, self.down = nn.Linear(dim, 11), nn.Linear(11, dim)
-        self.first, self.second, self.q_norm, self.call = norm(dim), norm(dim), norm(dim), call
-
-    def attend(self, x, bias=0.0):
-        scores = self.q_norm(self.q(x)) @ self.k(x).mT / 6**0.5 + bias
-        return self.o(scores.softmax(-1) @ self.v(x))
-
-    def mlp(self, x):
-        return self.down(F.gelu(self.up(x)))
-
-    def forward(self, x):
-        return self.call(self, x)
-
-
-def plain(call, **options):
-    return randomised(nn.Sequential(*(Block(call, **options) for _ in range(2))))
-
-
-def pre(block, x):
-    x = x + block.attend(block.first(x))
-    return x + block.mlp(block.second(x))
-
-
-def in_place(block, x):
-    branch = block.attend(block.first(x))
-    branch += x
-    x = branch
-    x += block.mlp(block.second(x))
-    return x
-
-
-def post(block, x):
-    x = block.first(block.attend(x).add(x))
-    return block.second(torch.add(block.mlp(x), x))
 
 
 def test_q_norms_stay_and_own_normalisations_are_found():
@@ -360,35 +283,3 @@ def test_names_are_checked():
     with pytest.raises(ValueError, match="got 'attn'"), switched_off(small("bert"), "attn"):
         pass
     assert set(PARTS) < set(SWITCHES)
-
-
-def test_blocks_are_found_without_names():
-    assert blocks(small("bert")) == list(small("bert").encoder.layer)
-    assert blocks(small("xlnet")) == list(small("xlnet").layer)
-    assert blocks(small("gpt2")) == list(small("gpt2").h)
-    assert blocks(small("llama")) == list(small("llama").layers)
-    assert blocks(small("vit")) == list(small("vit").layers)
-    groups = small("albert").encoder.albert_layer_groups
-    assert blocks(small("albert")) == list(groups[0].albert_layers)
-    two = build("albert", num_hidden_groups=3, inner_group_num=2)
-    assert len(blocks(two)) == 6 and len(streams(two, inputs_for("albert"), "skip")) == 7
-
-
-def test_lists_inside_blocks_are_not_blocks():
-    def with_experts(block, x):
-        return pre(block, x) + sum(head(x) for head in block.experts)
-
-    model = plain(with_experts)
-    for block in model:
-        block.experts = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
-        block.heads = nn.ModuleList(nn.MultiheadAttention(6, 2) for _ in range(3))
-    assert blocks(model) == list(model) and blocks(nn.ModuleDict({"body": model})) == list(model)
-
-
-def test_no_stack_or_several_are_refused():
-    two = nn.ModuleDict({"encoder": plain(pre), "decoder": plain(pre)})
-    with pytest.raises(ValueError, match="expected one stack .* got encoder, decoder; pass the part"):
-        blocks(two)
-    for model in (nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Sequential()):
-        with pytest.raises(ValueError, match="got none;"):
-            blocks(model)

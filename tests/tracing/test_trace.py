@@ -1,8 +1,7 @@
-"""The table of layers, samples and measures, against loops by hand; memory, padding, nothing left behind."""
+"""The table of layers, samples and measures, against loops by hand; dtypes, padding, errors."""
 
 import ast
 import csv
-import weakref
 from pathlib import Path
 
 import pytest
@@ -12,45 +11,9 @@ from torch import nn
 import ranklib
 from hand_loops import LOOPS
 from ranklib.measures.table import MEASURES
-from ranklib.model.layers import Network
 from ranklib.tracing.trace import Trace, trace
-from small_models import (
-    LAYERS,
-    SAMPLES,
-    TOKENS,
-    build,
-    generator,
-    inputs_for,
-    randomised,
-    real_rows,
-    small,
-    state_of,
-)
-
-SEVERAL = ("mu", "composite_residual", "mean_cosine", "oscillation")
-
-
-def expected_values(kind, inputs, measures, off=()):
-    states = [real_rows(kind, inputs, x) for x in LOOPS[kind](small(kind), inputs, off)]
-    return torch.stack(
-        [torch.stack([torch.stack([MEASURES[m](x) for m in measures]) for x in rows]) for rows in states]
-    )
-
-
-def quiet(model, inputs, **options):
-    return trace(model, inputs, progress=False, **options)
-
-
-def close(a, b, tol=1e-10):
-    return a.shape == b.shape and torch.allclose(a, b, rtol=tol, atol=tol)
-
-
-def network(seed=0, depth=3, dim=5, **options):
-    return randomised(Network.random(depth, dim, mlp_dim=7, norm="pre", generator=generator(seed), **options))
-
-
-def random_tokens(*shape, seed=0):
-    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
+from small_models import LAYERS, SAMPLES, TOKENS, build, inputs_for, randomised, small, state_of
+from tests.tracing.quiet_trace import SEVERAL, close, expected_values, network, quiet, random_tokens
 
 
 @pytest.mark.parametrize("kind", LOOPS)
@@ -87,39 +50,6 @@ def test_as_released_is_passed_on():
         quiet(small("llama"), inputs_for("llama"), as_released=True)
 
 
-@pytest.mark.parametrize("kind", ["xlnet", "bert"])
-def test_as_many_samples_as_tokens_are_told_apart(kind):
-    """XLNet's stream has the tokens first; in a square batch the shapes do not tell."""
-    inputs = inputs_for(kind, samples=5, tokens=5)
-    found = quiet(small(kind), inputs, measures=SEVERAL)
-    assert close(found.values, expected_values(kind, inputs, SEVERAL))
-    one = {name: value[:1, :1] for name, value in inputs.items()}
-    assert quiet(small(kind), one, measures="mu").values.abs().max() == 0
-
-
-def test_inputs_come_as_mappings_tensors_or_streams_of_them():
-    model, x = network(), random_tokens(5, 7, 5)
-    whole = quiet(model, x, measures=SEVERAL)
-    states = model.trace(x)
-    expected = [torch.stack([MEASURES[name](y) for name in SEVERAL], -1) for y in states]
-    assert close(whole.values, torch.stack(expected))
-    for inputs in ([x[:2], x[2:]], iter([x[:3], x[3:]]), {"x": x}, ({"x": y[None]} for y in x)):
-        assert close(quiet(model, inputs, measures=SEVERAL).values, whole.values)
-    taken = []
-
-    def stream():
-        for i in range(3):
-            taken.append(i)
-            yield x[i : i + 1]
-
-    assert len(quiet(model, stream(), batch_size=1).tokens) == 3 and taken == [0, 1, 2]
-    lengths = quiet(model, [x, x[:, :3]])
-    assert lengths.tokens.tolist() == [7] * 5 + [3] * 5
-    bert, inputs = small("bert"), inputs_for("bert")
-    shared = inputs | {"position_ids": torch.arange(TOKENS)[None]}
-    assert close(quiet(bert, shared, batch_size=2).values, quiet(bert, inputs).values)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_any_dtype_is_measured_as_the_library_does(dtype):
     model, x = network().to(dtype), random_tokens(5, 7, 5)
@@ -128,23 +58,6 @@ def test_any_dtype_is_measured_as_the_library_does(dtype):
         for layer, y in enumerate(model.trace(x.to(dtype))):
             for name in SEVERAL:
                 assert torch.equal(found.of(name)[layer], MEASURES[name](y).double()), name
-
-
-def test_no_stream_outlives_its_measure():
-    """At the end of each block no output is alive but its own and the one before: memory is that of two."""
-    streams, alive = [], []
-
-    def count(_block, _args, output):
-        streams.append(weakref.ref(output))
-        alive.append(sum(stream() is not None for stream in streams))
-
-    model = network(depth=11)
-    handles = [layer.register_forward_hook(count) for layer in model.layers]
-    for without in ((), "mlp"):
-        quiet(model, random_tokens(2, 3, 5), measures=SEVERAL, without=without)
-    for handle in handles:
-        handle.remove()
-    assert len(alive) == 22 and max(alive) == 2
 
 
 def test_models_run_without_their_caches():
@@ -164,31 +77,6 @@ def test_dropout_is_off_and_modes_come_back():
     before = state_of(model)
     assert close(quiet(model, inputs_for("bert")).values, quiet(small("bert"), inputs_for("bert")).values)
     assert state_of(model) == before and model.training and not model.encoder.layer[1].training
-
-
-def test_everything_is_as_before_after_any_exception():
-    model = build("bert")
-    model.train()
-    before = state_of(model)
-    inputs = inputs_for("bert")
-    bad = inputs | {"input_ids": inputs["input_ids"] + 10**6}
-    for wrong, options, error in (
-        (bad, {}, IndexError),
-        ([inputs, bad], {"without": ["skip", "mlp", "norm"]}, IndexError),
-        (inputs, {"without": "positions"}, ValueError),
-        (inputs, {"measures": "isometry"}, ValueError),
-        (inputs, {"without": "skipp"}, ValueError),
-        ([], {}, ValueError),
-    ):
-        with pytest.raises(error):
-            quiet(model, wrong, **options)
-        assert state_of(model) == before
-    with torch.no_grad():
-        model.encoder.layer[1].output.dense.bias[3] = torch.nan
-    before = state_of(model)
-    with pytest.raises(ValueError, match=r"layer 2: expected a finite stream, got \d+ of \d+ entries that"):
-        quiet(model, inputs)
-    assert state_of(model) == before
 
 
 class ValidRows(nn.Module):
