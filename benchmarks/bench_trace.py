@@ -17,7 +17,7 @@ from tqdm import tqdm
 from transformers import BertConfig, BertModel
 
 from ranklib.measures.tokens import composite_residual
-from ranklib.tracing.trace import trace
+from ranklib.tracing.layerwise import trace
 
 SAMPLES, TOKENS, REPEATS, MOST_OVERHEAD = 8, 128, 5, 0.05
 MORE = ("composite_residual", "mu", "relative_residual", "mean_cosine", "oscillation")

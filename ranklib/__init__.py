@@ -1,79 +1,35 @@
 """Rank collapse in self-attention: sizes, residuals, measures, layers, exact propagation, derivations.
 
 The library of the book. Rows of X are tokens; leading axes are batch; theory is done in float64.
+This is the front door: what several chapters use, grouped by the room that it comes from. The rest of a room
+is in the room: ``from ranklib import theory``. A name is imported when it is first used.
+
+>>> import ranklib as rl
+>>> rl.max_row_sum(rl.causal_mask(3).double())
+tensor(3., dtype=torch.float64)
 """
 
-from ranklib.book.labels import label, label_end
-from ranklib.book.sliders import explore
-from ranklib.book.style import PANEL, ROLES, STACK, draw_matrix, role, shade_floor, tints, use_book_style
-from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
-from ranklib.experiments.path_accuracy import evaluate_exact, evaluate_paths
-from ranklib.measures.attention import (
-    attention_entropy,
-    dobrushin,
-    inverse_participation,
-    singular_gap,
-    spectral_gap,
-)
-from ranklib.measures.spectrum import (
-    effective_rank,
-    gram_stable_rank,
-    isometry_gap,
-    numerical_rank,
-    participation_ratio,
-    stable_rank,
-)
-from ranklib.measures.table import MEASURES
-from ranklib.measures.tokens import (
-    composite_residual,
-    dirichlet_energy,
-    hc_dc,
-    mean_average_distance,
-    mean_cosine,
-    mu,
-    oscillation,
-    relative_residual,
-)
-from ranklib.model.attention import SelfAttention
-from ranklib.model.layers import Layer, Network
-from ranklib.model.positions import alibi_bias, relative_bias, rotary_scores
-from ranklib.model.softmax import (
-    attention_matrix,
-    causal_mask,
-    naive_softmax,
-    pruned_scores,
-    score_parts,
-    scores,
-    window_mask,
-)
-from ranklib.paper.centres import (
-    col_sum,
-    composite_about,
-    mean_centre,
-    mean_residual,
-    median_centre,
-    median_residual,
-    midrange_centre,
-    residual_about,
-    row_sum,
-)
-from ranklib.paper.least import CertifiedResidual, residual_size, residual_size_exact
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
-from ranklib.theory.layernorm import affine_rank, column_norm, layer_norm, rms_norm, row_std
-from ranklib.theory.masks import ProductCheck, asymptotic_rate, check_product, difference_map
-from ranklib.theory.mlps import attained, check_mlp, check_mlp_layer, lambda_1, lambda_inf, lip
-from ranklib.theory.path_sums import length_spectrum
-from ranklib.theory.paths import (
-    bias_row,
-    count_paths,
-    enumerate_paths,
-    frozen_attention,
-    length_distribution,
-    path_matrices,
-    path_output,
-    sample_paths,
-)
-from ranklib.theory.skips import check_norms, check_slow_decay, check_step, cosine_with_skips
-from ranklib.tracing.deep import DeepTrace, as_network
+from ranklib._door import door
 
 __version__ = "0.1.0"
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "model": "SelfAttention Layer Network scores score_parts pruned_scores attention_matrix "
+        "naive_softmax causal_mask window_mask relative_bias alibi_bias rotary_scores",
+        "paper": "composite max_col_sum max_row_sum mean_centre median_centre midrange_centre mean_residual "
+        "median_residual composite_about residual_size residual_size_exact beta f_slope check_layer "
+        "printed_depth proved_depth skip_corollary outlier_residual row_wise_l1 row_wise_l2",
+        "exact": "ResidualState propagate propagate_layer trajectory",
+        "measures": "MEASURES composite_residual relative_residual mu hc_dc oscillation mean_cosine "
+        "mean_average_distance dirichlet_energy stable_rank gram_stable_rank effective_rank "
+        "participation_ratio numerical_rank attention_entropy dobrushin spectral_gap",
+        "theory": "count_paths enumerate_paths sample_paths length_distribution length_spectrum",
+        "tracing": "trace deep_trace load_model tokenise why_missing Missing",
+        "experiments": "EXPERIMENTS load_record current_size current_device",
+        "proofs": "derivation",
+        "exercises": "check",
+        "book": "use_book_style ROLES role tints label label_end shade_floor draw_matrix explore biographies",
+    },
+)

@@ -34,6 +34,9 @@ CHECKS: dict[str, Callable] = {
 """One check for each exercise; the key is the exercise's label without ``ex-``."""
 
 
+__all__ = ["CHECKS", "check"]
+
+
 def check(exercise: str, answer=None) -> None:
     """Print whether ``answer`` solves an exercise of the book; a known misconception is named.
 

@@ -7,8 +7,8 @@ import torch
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import mean_centre, residual_about
-from ranklib.paper.clean_family import Movers, best_ratios, clean_movers, pocket_family
 from ranklib.paper.least import residual_size
+from ranklib.paper.movers import Movers, best_ratios, clean_movers, pocket_family
 from ranklib.paper.norms import composite
 from ranklib.paper.sizes import layer_sizes, oscillation_of_scores
 

@@ -14,7 +14,7 @@ from ranklib.experiments.arcs import (
     step_jacobians,
     trained_beta,
 )
-from ranklib.experiments.tasks import arcs
+from ranklib.experiments.tasks import arc_steps
 from ranklib.experiments.token_model import TokenModel
 from ranklib.experiments.training import Recipe, rounded, score, train
 
@@ -36,7 +36,7 @@ def run_arcs(
     of one step, over that of standing still. Lists hold one entry a model; ``run``, about fifty pairs of a
     free run, is of the first model only. Source: Chapter 13.
     """
-    x, y = arcs(points)
+    x, y = arc_steps(points)
     order = [step for first in range(stride) for step in range(first, len(x), stride)]
     still = float((y - x).square().mean())
     seeds = range(seed * models, (seed + 1) * models)

@@ -11,11 +11,11 @@ from importlib.metadata import version
 import torch
 from torch import Tensor, nn
 
-from ranklib.book.biographies import biographies
+from ranklib.book.texts import biographies
 from ranklib.experiments import voice_albert
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.deep import deep_trace
-from ranklib.tracing.trace import trace
+from ranklib.tracing.layerwise import trace
 
 MEASURE = "composite_residual"
 BARE = ("skip", "mlp")

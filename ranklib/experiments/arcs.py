@@ -97,8 +97,8 @@ def outcome(run: Float[Tensor, "steps 2 2"], target: Float[Tensor, "steps 2 2"])
     the end within a tenth of the walked arc's length of where they belong; otherwise what happens first:
     "meets", a distance below a tenth of the diameter, or "apart", one above three halves of it.
 
-    >>> from ranklib.experiments.tasks import arcs
-    >>> x, _ = arcs(100)
+    >>> from ranklib.experiments.tasks import arc_steps
+    >>> x, _ = arc_steps(100)
     >>> outcome(x, x), outcome(x * torch.linspace(1, 0, len(x))[:, None, None], x)
     ('stays', 'meets')
     """

@@ -2,7 +2,7 @@
 
 An experiment is a function ``run(seed, device, **size)`` that returns lists of numbers, and two sizes. The
 chapter runs it at :func:`current_size`; ``make results`` records it at paper size, seed by seed, with
-provenance; :func:`load` reads the record, wherever ``ranklib`` is installed.
+provenance; :func:`load_record` reads the record, wherever ``ranklib`` is installed.
 """
 
 import json
@@ -61,7 +61,7 @@ class Experiment:
     minutes: float | int
 
     def __call__(self, size: str | None = None, device: torch.device | None = None) -> dict:
-        """Run all seeds at one size; the result has the layout of :func:`load`, without provenance."""
+        """Run all seeds at one size; the result has the layout of :func:`load_record`, without provenance."""
         size, device = size or current_size(), device or current_device()
         if size not in SIZES:
             raise ValueError(f"size: expected 'quick' or 'paper', got {size!r}; choose one")
@@ -74,7 +74,7 @@ def _plain(parameters: dict) -> dict:
     return json.loads(json.dumps(parameters))
 
 
-def load(name: str, folder: Path | None = None) -> dict:
+def load_record(name: str, folder: Path | None = None) -> dict:
     """The record of an experiment: ``name``, ``size``, ``parameters``, ``runs`` by seed, ``provenance``.
 
     Raises
@@ -84,7 +84,7 @@ def load(name: str, folder: Path | None = None) -> dict:
 
     Example
     -------
-    >>> load("depth")["provenance"]["device"]
+    >>> load_record("depth")["provenance"]["device"]
     'cpu'
     """
     path = (folder or RESULTS) / f"{name}.json"

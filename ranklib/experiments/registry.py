@@ -257,7 +257,7 @@ def possible(experiments: Iterable[Experiment]) -> tuple[list[Experiment], list[
     for experiment in experiments:
         model = experiment.sizes["paper"].get("model")
         known = model if model in pretrained.KNOWN else None
-        reason = pretrained.missing(known) if experiment.name in names else None
+        reason = pretrained.why_missing(known) if experiment.name in names else None
         if model == voice_albert.NAME:
             reason = voice_albert.missing()
         if reason is None:

@@ -8,7 +8,7 @@ the accuracy that the paper states. Neither has its dropout.
 import torch
 from torch import Tensor
 
-from ranklib.book.biographies import biographies
+from ranklib.book.texts import biographies
 from ranklib.experiments.path_accuracy import WAYS, coverage, evaluate_exact, evaluate_paths
 from ranklib.experiments.tasks import (
     convex_hull,

@@ -21,7 +21,7 @@ from ranklib._checks import require_instance, require_int, require_positive
 HULLS = {"paper": (1.0, 1.0), "released": (10.0, 3.3)}
 
 
-def arcs(
+def arc_steps(
     points: int = 1000, radius: float = 0.3, dtype: torch.dtype = torch.float64
 ) -> tuple[Float[Tensor, "steps 2 dim"], Float[Tensor, "steps 2 dim"]]:
     r"""Two opposite points walking along a circle, counter-clockwise: each pair, and the one a step later.
@@ -32,7 +32,7 @@ def arcs(
     ``TypeError`` or ``ValueError`` unless ``points`` is an integer of at least 4 and ``radius`` is
     positive. Source: Chapter 13; the paper's section 4.1.
 
-    >>> x, y = arcs(8)
+    >>> x, y = arc_steps(8)
     >>> x.shape, torch.equal(x[1:], y[:-1]), round(x[0].norm(dim=-1).sum().item(), 6)
     (torch.Size([3, 2, 2]), True, 0.6)
     """

@@ -1,6 +1,6 @@
 r"""What counteracts the collapse, in the size of the diameter theorem: skip, MLP, LayerNorm, positions, masks, all.
 
-Each part changes one factor of ``diam SA(X) <= tau(diam X) diam X`` (:mod:`ranklib.theory.diameter`). Near equal
+Each part changes one factor of ``diam SA(X) <= tau(diam X) diam X`` (:mod:`ranklib.theory.diameters`). Near equal
 tokens the factor without parts is 0, hence the cube; a part that makes it positive makes the collapse geometric, and
 a skip makes it 1.
 """
@@ -15,7 +15,7 @@ from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
 from ranklib.model.softmax import attention_matrix, require_mask
-from ranklib.theory.diameter import diameter, layer_share, operator_size, require_norm, tilt_range
+from ranklib.theory.diameters import diameter, layer_share, operator_size, require_norm, tilt_range
 from ranklib.theory.mlps import slope_range
 
 

@@ -69,7 +69,7 @@ class DeepTrace:
 
     ``log10_residual``: of sqrt(||R||_1 ||R||_inf), R = X - 1 mean^T; ``log10_relative``: the same over
     sqrt(||X||_1 ||X||_inf). Both (layers, samples), layer 0 the embeddings, as from
-    :func:`~ranklib.tracing.trace.trace`. Source: Chapter 11.
+    :func:`~ranklib.tracing.layerwise.trace`. Source: Chapter 11.
     """
 
     log10_residual: Float[Tensor, "layers samples"]
@@ -217,7 +217,7 @@ def _double(module: nn.Module) -> nn.Module:
 def _refusal(got: str) -> ValueError:
     return ValueError(
         "model: expected a BERT-like or ALBERT encoder (absolute positions, no causal mask, LayerNorm after "
-        f"each sum), got {got}; use ranklib.tracing.trace.trace, which works down to the float64 floor"
+        f"each sum), got {got}; use ranklib.tracing.layerwise.trace, which works down to the float64 floor"
     )
 
 

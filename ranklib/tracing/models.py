@@ -96,7 +96,7 @@ def mpnet_folder() -> Path:
     return folder
 
 
-def missing(name: str | None) -> str | None:
+def why_missing(name: str | None) -> str | None:
     """Why "minilm", "mpnet" or (for None) any model at all cannot be used here, or None if it can."""
     try:
         transformers(), name and KNOWN[name][0]()
@@ -167,7 +167,7 @@ def _require_loaded(name: str, model: nn.Module, absent: set[str]) -> None:
     if model.main_input_name != "input_ids":
         raise Missing(
             f"MODEL: expected a model of text, got {type(model).__name__} in {name}, which takes "
-            f"{model.main_input_name}; measure it from Python with ranklib.tracing.trace.trace(model, inputs)"
+            f"{model.main_input_name}; measure it from Python with ranklib.tracing.layerwise.trace(model, inputs)"
         )
     if absent := sorted(key for key in absent if "pooler" not in key):
         raise Missing(
@@ -261,7 +261,7 @@ def label_ids(texts: Sequence[str], tokens: int, vocab_size: int) -> tuple[Int[T
     """
     require_int("tokens", tokens, 2)
     require_int("vocab_size", vocab_size, 2)
-    if missing("minilm"):
+    if why_missing("minilm"):
         numbers, kind = {}, "words"
         rows = [
             [numbers.setdefault(word, len(numbers)) for word in re.findall(r"\w+|[^\w\s]", text.lower())]

@@ -13,7 +13,7 @@ import torch
 from ranklib._provenance import current_device, provenance
 from ranklib.book.style import PANEL, role, shade_floor, use_book_style
 from ranklib.tracing import models as pretrained
-from ranklib.tracing.trace import Trace, trace
+from ranklib.tracing.layerwise import Trace, trace
 
 RESIDUALS = ("composite_residual", "relative_residual")
 FLOOR = 9  # a relative residual below so many units of rounding is not trusted: 2e-15 in float64
@@ -36,7 +36,7 @@ def report(
 
     ``model`` as in :func:`~ranklib.tracing.models.load_model`; ``text``: a file, one sample a paragraph, by
     default the book's biographies; the first ``samples`` of them, cut to ``tokens``; the switches and
-    measures of :func:`~ranklib.tracing.trace.trace`; ``dtype`` "float64" or "float32"; ``out``: the folder, by
+    measures of :func:`~ranklib.tracing.layerwise.trace`; ``dtype`` "float64" or "float32"; ``out``: the folder, by
     default ``trace-MODEL`` here. Raises as those two do, and ``ValueError`` for a text that cannot be read or
     a folder that cannot be written.
     """
@@ -85,7 +85,7 @@ def report(
 def _texts(path: Path | None) -> tuple[list[str], str]:
     """The paragraphs, and one line that says where they are from."""
     if path is None:
-        from ranklib.book.biographies import biographies
+        from ranklib.book.texts import biographies
 
         return [person.text for person in biographies()], "the book's biographies"
     try:

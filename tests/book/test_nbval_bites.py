@@ -23,8 +23,8 @@ CONSTANT = (r"(dim_qk|shape\[-1\])( ?\*\* ?)0\.5\b", r"\g<1>\g<2>0.55")
 BAR = "for _ in tqdm(range(3), desc='rows'):\n    pass"
 PLAIN_BAR = "for _ in plain(range(3), desc='lines', file=sys.stdout):\n    pass"
 FIGURE = "fig, ax = plt.subplots()\nax.plot([0, 1])\nplt.show()"
-RASTER = "ranklib.explore(draw_line, a=[1, 2], raster=True, names={'a': 'Top'})"
-VECTOR = "ranklib.explore(draw_line, a=[1, 2], names={'a': 'Top'})"
+RASTER = "rl.explore(draw_line, a=[1, 2], raster=True, names={'a': 'Top'})"
+VECTOR = "rl.explore(draw_line, a=[1, 2], names={'a': 'Top'})"
 IMPORTS = """
 from tqdm import tqdm as plain
 from tqdm.auto import tqdm

@@ -350,7 +350,7 @@ def test_plain_text_is_not_taken_for_markup(markdown):
         ("if unlucky:\n    print(1)", []),
         ("x = 1;", []),
         ("x;", []),
-        ("ranklib.use_book_style()", []),
+        ("rl.use_book_style()", []),
         ("'''Words only.'''", []),
         ("%pip list", []),
         ("x", [html("1")]),

@@ -221,7 +221,7 @@ def test_the_package_installs_with_its_records_and_without_the_book(tmp_path):
     extra = inside - records - modules - texts - {"ranklib/results/__init__.py"}
     assert not extra, "the book is no part of the package"
     name = sorted(ROOT.glob("results/*.json"))[0].stem
-    ask = f"import ranklib.experiments.record as r, json; print(json.dumps([r.__file__, r.load({name!r})]))"
+    ask = f"import ranklib.experiments.record as r, json; print(json.dumps([r.__file__, r.load_record({name!r})]))"
     done = run(
         sys.executable,
         "-P",

@@ -2,8 +2,8 @@
 
 import torch
 
-from ranklib.paper.clean_family import best_movers
 from ranklib.paper.counterexamples import four_tokens
+from ranklib.paper.movers import best_movers
 
 EYE = torch.eye(4, 2, dtype=torch.float64)
 RIGHT = {

@@ -30,7 +30,7 @@ def quick(name):
 
 def needs(model):
     # Trained weights are optional; the records hold their numbers. The reason says what to install.
-    if reason := pretrained.missing(model):
+    if reason := pretrained.why_missing(model):
         pytest.skip(reason)
 
 

@@ -18,13 +18,13 @@ from ranklib.experiments.arcs import (
     step_jacobians,
     trained_beta,
 )
-from ranklib.experiments.tasks import arcs
+from ranklib.experiments.tasks import arc_steps
 from ranklib.experiments.token_model import TokenModel
 from ranklib.experiments.training import Recipe, train
 
 plain = import_plain("ranklib.experiments.arcs")
 POINTS, RADIUS = 101, 0.3
-X, Y = arcs(POINTS, RADIUS)
+X, Y = arc_steps(POINTS, RADIUS)
 TURN = 2 * math.pi / POINTS
 
 

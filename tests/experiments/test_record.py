@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ranklib import _provenance
-from ranklib.experiments.record import Experiment, current_size, load, record
+from ranklib.experiments.record import Experiment, current_size, load_record, record
 
 SEEDS = range(3, 8)
 
@@ -75,7 +75,7 @@ def test_a_call_runs_the_seeds_of_its_size(monkeypatch):
 def test_a_record_equals_a_call_and_has_its_provenance(tmp_path):
     (path,) = record([experiment(Counting())], tmp_path)
     assert path == tmp_path / "counting.json"
-    kept = load("counting", tmp_path)
+    kept = load_record("counting", tmp_path)
     assert without_provenance(kept) == experiment(Counting())("paper")
     origin = kept["provenance"]
     assert set(origin) == {"commit", "seeds", "device", "versions", "seconds"}
@@ -89,7 +89,7 @@ def test_a_record_equals_a_call_and_has_its_provenance(tmp_path):
 
 def test_a_quick_record_takes_the_quick_size(tmp_path):
     record([experiment(Counting())], tmp_path, size="quick")
-    assert without_provenance(load("counting", tmp_path)) == experiment(Counting())("quick")
+    assert without_provenance(load_record("counting", tmp_path)) == experiment(Counting())("quick")
 
 
 @pytest.mark.parametrize("killed_at", SEEDS)
@@ -101,7 +101,7 @@ def test_a_killed_record_goes_on_with_the_missing_seeds_and_ends_the_same(tmp_pa
     second = Counting()
     record([experiment(second)], tmp_path / "killed")
     assert second.calls == list(range(killed_at, SEEDS.stop))
-    a, b = (load("counting", tmp_path / folder) for folder in ("whole", "killed"))
+    a, b = (load_record("counting", tmp_path / folder) for folder in ("whole", "killed"))
     assert without_provenance(a) == without_provenance(b)
     assert list(b["runs"]) == [str(s) for s in SEEDS]
 
@@ -118,13 +118,13 @@ def test_changed_parameters_or_seeds_are_recorded_anew(tmp_path):
     wider = Counting()
     record([experiment(wider, paper={"scale": 20.0, "tokens": 5})], tmp_path)
     assert wider.calls == list(SEEDS)
-    assert load("counting", tmp_path)["parameters"]["scale"] == 20.0
+    assert load_record("counting", tmp_path)["parameters"]["scale"] == 20.0
     fewer = Counting()
     changed = Experiment(
         "counting", fewer, {"paper": {"scale": 20.0, "tokens": 5}}, {"paper": range(2)}, minutes=0.1
     )
     record([changed], tmp_path)
-    assert fewer.calls == [0, 1] and list(load("counting", tmp_path)["runs"]) == ["0", "1"]
+    assert fewer.calls == [0, 1] and list(load_record("counting", tmp_path)["runs"]) == ["0", "1"]
 
 
 def test_unfinished_seeds_of_other_parameters_are_not_used(tmp_path):
@@ -151,7 +151,7 @@ def test_a_dead_experiment_leaves_the_record_of_the_one_before(tmp_path):
     other = Experiment("other", Counting(), {"paper": {"scale": 1.0}}, {"paper": range(1)}, minutes=0.1)
     with pytest.raises(KeyboardInterrupt):
         record([other, experiment(Counting(dies_at=3))], tmp_path)
-    assert load("other", tmp_path)["runs"]["0"]
+    assert load_record("other", tmp_path)["runs"]["0"]
 
 
 def test_a_missing_record_says_what_there_is_and_how_to_make_it(tmp_path):
@@ -159,7 +159,7 @@ def test_a_missing_record_says_what_there_is_and_how_to_make_it(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"depth\.json, got none; record it with 'make results'.*\['width'\]"
     ):
-        load("depth", tmp_path)
+        load_record("depth", tmp_path)
 
 
 def test_provenance_is_known_outside_a_git_repository(tmp_path, monkeypatch):

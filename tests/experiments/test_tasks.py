@@ -11,7 +11,7 @@ import torch
 from plain import import_plain, raises_its_own_message
 from ranklib.experiments.tasks import (
     HULLS,
-    arcs,
+    arc_steps,
     convex_hull,
     expected_ceiling,
     hull_share,
@@ -35,7 +35,7 @@ def seeded(seed: int) -> torch.Generator:
 
 @pytest.mark.parametrize("points,radius", [(7, 0.3), (20, 1.7), (1000, 0.3)])
 def test_the_pair_is_opposite_on_its_circle_and_turns_by_one_step_counter_clockwise(points, radius):
-    x, y = arcs(points, radius)
+    x, y = arc_steps(points, radius)
     assert x.shape == y.shape == (points // 2 - 1, 2, 2)
     assert torch.equal(x[:, 0], -x[:, 1]) and torch.allclose(x.norm(dim=-1), torch.tensor(radius).double())
     assert x[0].tolist() == [[-radius, -0.0], [radius, 0.0]]
@@ -46,7 +46,7 @@ def test_the_pair_is_opposite_on_its_circle_and_turns_by_one_step_counter_clockw
 
 
 def test_the_first_point_walks_below_the_second_above():
-    x, _ = arcs(1000)
+    x, _ = arc_steps(1000)
     assert (x[1:, 0, 1] < 0).all() and (x[1:, 1, 1] > 0).all() and len(x) == 499
 
 
@@ -183,9 +183,9 @@ def test_labels_are_fair_coins():
 @pytest.mark.parametrize(
     "call,kind",
     [
-        (lambda: plain.arcs(3), ValueError),
-        (lambda: plain.arcs(8.0), TypeError),
-        (lambda: plain.arcs(8, float("nan")), ValueError),
+        (lambda: plain.arc_steps(3), ValueError),
+        (lambda: plain.arc_steps(8.0), TypeError),
+        (lambda: plain.arc_steps(8, float("nan")), ValueError),
         (lambda: plain.sorting(0, seeded(0)), ValueError),
         (lambda: plain.sorting_baseline(3, 0), ValueError),
         (lambda: plain.convex_hull(3, seeded(0), tokens=2), ValueError),

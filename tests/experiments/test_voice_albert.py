@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 import torch
 
-from ranklib.book.biographies import biographies
+from ranklib.book.texts import biographies
 from ranklib.experiments import voice_albert
 from ranklib.experiments.architectures import VARIANTS
 from ranklib.experiments.registry import ARCHITECTURES, possible

@@ -78,7 +78,7 @@ def test_the_two_slips_of_the_printed_proof():
 
 
 def test_bad_input_says_what_was_expected():
-    plain, movers = import_plain("ranklib.paper.counterexamples"), import_plain("ranklib.paper.clean_family")
+    plain, movers = import_plain("ranklib.paper.counterexamples"), import_plain("ranklib.paper.movers")
     for kind, call in (
         (ValueError, lambda: plain.two_heads(0)),
         (TypeError, lambda: plain.two_heads(3.0)),

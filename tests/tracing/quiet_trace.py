@@ -5,7 +5,7 @@ import torch
 from hand_loops import LOOPS
 from ranklib.measures.table import MEASURES
 from ranklib.model.layers import Network
-from ranklib.tracing.trace import trace
+from ranklib.tracing.layerwise import trace
 from small_models import generator, randomised, real_rows, small
 
 SEVERAL = ("mu", "composite_residual", "mean_cosine", "oscillation")

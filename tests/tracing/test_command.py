@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from ranklib.__main__ import main
-from ranklib.book.biographies import biographies
+from ranklib.book.texts import biographies
 from ranklib.experiments import registry as experiments
-from ranklib.experiments.record import Experiment, load
+from ranklib.experiments.record import Experiment, load_record
 from ranklib.measures.tokens import composite_residual, mean_cosine
 from ranklib.tracing import models as pretrained
+from ranklib.tracing.layerwise import Trace
 from ranklib.tracing.report import draw
-from ranklib.tracing.trace import Trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 
@@ -290,12 +290,16 @@ def test_reproduce_records_and_keeps_what_is_recorded(tmp_path, monkeypatch, cap
     table = {name: counting(name, calls) for name in ("first", "second")}
     monkeypatch.setattr(experiments, "EXPERIMENTS", table)
     assert call("reproduce", "second", "--out", tmp_path) == 0
-    assert load("second", tmp_path)["runs"] == {"0": {"value": 0}, "1": {"value": 2}, "2": {"value": 4}}
+    assert load_record("second", tmp_path)["runs"] == {
+        "0": {"value": 0},
+        "1": {"value": 2},
+        "2": {"value": 4},
+    }
     assert call("reproduce", "--out", tmp_path) == 0 and calls == [0, 1, 2] * 2
     printed = capsys.readouterr().out
     assert printed.startswith("second: about 7 min") and "wrote first.json" in printed
     assert call("reproduce", "--size", "quick", "--out", tmp_path / "quick") == 0
-    assert load("first", tmp_path / "quick")["runs"] == {"0": {"value": 0}}
+    assert load_record("first", tmp_path / "quick")["runs"] == {"0": {"value": 0}}
 
 
 def test_a_run_without_its_weights_is_left_out_with_a_message(tmp_path, monkeypatch, capsys):
@@ -363,7 +367,7 @@ def test_other_weights_under_the_name_are_refused(tmp_path, monkeypatch, capsys)
 
 def test_minilm_is_called_what_it_is(tmp_path, capsys):
     # Trained weights are optional; the reason says what to install.
-    if reason := pretrained.missing("minilm"):
+    if reason := pretrained.why_missing("minilm"):
         pytest.skip(reason)
     assert call("trace", "minilm", "--samples", 2, "--tokens", 16, "--out", tmp_path) == 0
     printed = capsys.readouterr().out

@@ -11,7 +11,7 @@ from torch import nn
 import ranklib
 from hand_loops import LOOPS
 from ranklib.measures.table import MEASURES
-from ranklib.tracing.trace import Trace, trace
+from ranklib.tracing.layerwise import Trace, trace
 from small_models import LAYERS, SAMPLES, TOKENS, build, inputs_for, randomised, small, state_of
 from tests.tracing.quiet_trace import SEVERAL, close, expected_values, network, quiet, random_tokens
 

@@ -7,11 +7,11 @@ import mpmath
 import pytest
 import torch
 
-import ranklib.theory.diameter
+import ranklib.theory.diameters
 from plain import import_plain, raises_its_own_message
 from ranklib.exact.propagation import ResidualState, trajectory
 from ranklib.model.attention import SelfAttention
-from ranklib.theory.diameter import (
+from ranklib.theory.diameters import (
     NORMS,
     bound_depth,
     cubic_constant,
@@ -233,7 +233,7 @@ def test_certain_collapse_and_the_wait():
     ],
 )
 def test_bad_input_is_refused(kind, call):
-    raises_its_own_message(kind, call, import_plain("ranklib.theory.diameter"))
+    raises_its_own_message(kind, call, import_plain("ranklib.theory.diameters"))
 
 
 @pytest.mark.parametrize("d", [-1.0, math.nan, math.inf, "1", True, torch.tensor([-1.0]).double()])
@@ -244,5 +244,5 @@ def test_a_size_that_is_none_is_refused(d):
 
 
 def test_examples_in_the_docstrings():
-    found = doctest.testmod(ranklib.theory.diameter)
+    found = doctest.testmod(ranklib.theory.diameters)
     assert found.failed == 0 and found.attempted > 12

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import ranklib.book.biographies
-from ranklib.book.biographies import Biography, biographies
+import ranklib.book.texts
+from ranklib.book.texts import Biography, biographies
 
 ROOT = Path(__file__).resolve().parents[2]
 PEOPLE = biographies()
@@ -111,7 +111,7 @@ def test_each_call_gives_a_new_list():
 
 
 def test_examples_in_the_docstring():
-    result = doctest.testmod(ranklib.book.biographies)
+    result = doctest.testmod(ranklib.book.texts)
     assert result.attempted >= 3 and result.failed == 0
 
 
@@ -179,7 +179,7 @@ def test_the_file_is_part_of_the_package_and_is_found_there(tmp_path):
         packed.extractall(tmp_path / "site")
     # The other modules import torch, for seconds; this one needs the standard library alone, see below.
     (tmp_path / "site/ranklib/__init__.py").write_text("")
-    ask = "import ranklib.book.biographies as b, json; print(json.dumps([b.__file__, b.biographies()]))"
+    ask = "import ranklib.book.texts as b, json; print(json.dumps([b.__file__, b.biographies()]))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", ask],
         capture_output=True,
@@ -193,7 +193,7 @@ def test_the_file_is_part_of_the_package_and_is_found_there(tmp_path):
 
 
 def test_the_module_needs_only_the_standard_library():
-    tree = ast.parse((ROOT / "ranklib/book/biographies.py").read_text())
+    tree = ast.parse((ROOT / "ranklib/book/texts.py").read_text())
     named = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     named |= {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     assert {name.split(".")[0] for name in named} <= sys.stdlib_module_names
