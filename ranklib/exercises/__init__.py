@@ -1,32 +1,48 @@
 """Checks of the readers' answers: a wrong one is told which misconception it looks like, where one is known.
 
 Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It computes
-the truth; none is stored. One file a chapter; each has its table ``CHECKS``.
+the truth; none is stored. One file a chapter, named after its notebook; each has its table ``CHECKS``.
 """
 
 from collections.abc import Callable
 
 from ranklib.exercises import (
-    chapter1,
-    chapter2,
-    chapter3,
-    chapter4,
-    chapter5,
-    chapter6,
-    chapter7,
-    chapter8,
-    chapter9,
-    chapter10,
-    chapter11,
-    chapter12,
-    chapter13,
-    chapter14,
+    attention_and_residual,
+    drawing_arcs,
+    layernorm,
+    many_heads,
+    masks_and_positions,
+    measure_your_own_model,
+    mlps,
+    one_head,
+    path_decomposition,
+    real_transformers,
+    skip_connections,
+    softmax_shift_invariance,
+    where_it_breaks,
+    which_paths,
 )
 from ranklib.exercises.answers import Form
 
 CHAPTERS = (
-    *(chapter1, chapter2, chapter3, chapter4, chapter5, chapter6, chapter7),
-    *(chapter8, chapter9, chapter10, chapter11, chapter12, chapter13, chapter14),
+    *(
+        attention_and_residual,
+        softmax_shift_invariance,
+        path_decomposition,
+        one_head,
+        many_heads,
+        where_it_breaks,
+        skip_connections,
+    ),
+    *(
+        mlps,
+        layernorm,
+        masks_and_positions,
+        real_transformers,
+        measure_your_own_model,
+        drawing_arcs,
+        which_paths,
+    ),
 )
 CHECKS: dict[str, Callable] = {
     name: function for chapter in CHAPTERS for name, function in chapter.CHECKS.items()

@@ -259,7 +259,7 @@ def test_progress_is_shown_unless_unwanted(capsys):
 
 
 def test_transformers_is_not_needed():
-    for module in ("batches", "blocks", "switches", "trace", "recorder"):
+    for module in ("batches", "blocks", "switches", "layerwise", "recorder"):
         path = Path(ranklib.__file__).parent / "tracing" / f"{module}.py"
         names = {
             name
