@@ -1,56 +1,28 @@
 """Checks of the readers' answers: a wrong one is told which misconception it looks like, where one is known.
 
-Each check is a function of the answer that returns None if it is right, and otherwise a sentence. It computes
-the truth; none is stored. One file a chapter, named after its notebook; each has its table ``CHECKS``.
+One file a chapter, named after its notebook. Each exercise is a function of the answer that returns None if it
+is right, and otherwise a sentence; it computes the truth, none is stored. Above it stand answers that the tests
+give: right ones, wrong ones with a word of the sentence, and one of another form.
 """
 
-from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
-from ranklib.exercises import (
-    attention_and_residual,
-    drawing_arcs,
-    layernorm,
-    many_heads,
-    masks_and_positions,
-    measure_your_own_model,
-    mlps,
-    one_head,
-    path_decomposition,
-    real_transformers,
-    skip_connections,
-    softmax_shift_invariance,
-    where_it_breaks,
-    which_paths,
-)
-from ranklib.exercises.answers import Form
+from ranklib.exercises.answers import Exercise, Form
 
-CHAPTERS = (
-    *(
-        attention_and_residual,
-        softmax_shift_invariance,
-        path_decomposition,
-        one_head,
-        many_heads,
-        where_it_breaks,
-        skip_connections,
-    ),
-    *(
-        mlps,
-        layernorm,
-        masks_and_positions,
-        real_transformers,
-        measure_your_own_model,
-        drawing_arcs,
-        which_paths,
-    ),
-)
-CHECKS: dict[str, Callable] = {
-    name: function for chapter in CHAPTERS for name, function in chapter.CHECKS.items()
-}
-"""One check for each exercise; the key is the exercise's label without ``ex-``."""
+__all__ = ["check", "load_exercises"]
 
 
-__all__ = ["CHECKS", "check"]
+@cache
+def load_exercises() -> dict[str, Exercise]:
+    """All exercises by their label, without ``ex-``; the files are found, not listed.
+
+    >>> load_exercises()["midpoint"].check(6)
+    """
+    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Exercise)]
+    return {exercise.label: exercise for exercise in found}
 
 
 def check(exercise: str, answer=None) -> None:
@@ -59,7 +31,7 @@ def check(exercise: str, answer=None) -> None:
     Parameters
     ----------
     exercise
-        A key of ``CHECKS``, for example ``"midpoint"``.
+        Its label in the chapter, for example ``"midpoint"``.
     answer
         In the form that the exercise asks for; None prints an invitation.
 
@@ -75,15 +47,16 @@ def check(exercise: str, answer=None) -> None:
     >>> check("midpoint")
     midpoint: no answer yet. Write it where the cell says None.
     """
-    if exercise not in CHECKS:
+    exercises = load_exercises()
+    if exercise not in exercises:
         raise ValueError(
-            f"check: expected one of {', '.join(CHECKS)}, got {exercise!r}; copy the name from the exercise"
+            f"check: expected one of {', '.join(exercises)}, got {exercise!r}; copy the name from the exercise"
         )
     if answer is None:
         print(f"{exercise}: no answer yet. Write it where the cell says None.")
         return
     try:
-        trouble = CHECKS[exercise](answer)
+        trouble = exercises[exercise].check(answer)
     except Form as form:
         shown = f"shape {tuple(answer.shape)}" if hasattr(answer, "shape") else repr(answer)
         trouble = f"expected {form}, got {shown}."

@@ -1,12 +1,38 @@
 """What every check of an answer needs: reading it in the form that was asked for, and comparing it."""
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Real
 
 import torch
 
 F64 = torch.float64
 UNKNOWN = "this is not it. Try the smallest case by hand, or open the solution."
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A check, which returns None for a right answer and else a sentence, with answers to try it on.
+
+    ``right`` are right answers, ``wrong`` pairs of a wrong one and a word of what is said about it (empty where
+    no misconception is known), ``malformed`` has another form than the exercise asks for.
+    """
+
+    check: Callable
+    right: Sequence
+    wrong: Sequence[tuple]
+    malformed: object
+
+    @property
+    def label(self) -> str:
+        """Its label in the chapter, without ``ex-``."""
+        return self.check.__name__.replace("_", "-")
+
+
+def exercise(*, right: Sequence = (), wrong: Sequence[tuple] = (), malformed=None) -> Callable:
+    """Decorator that turns a check into an :class:`Exercise`, labelled by the check's name."""
+    return lambda check: Exercise(check, right, wrong, malformed)
 
 
 class Form(Exception):

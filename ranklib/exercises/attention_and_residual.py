@@ -1,16 +1,25 @@
-"""Checks for the exercises of Chapter 1."""
+"""The exercises of ``attention-and-residual``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, call, close, exercise, matrix, pair_of
 from ranklib.measures.tokens import composite_residual
 from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.paper.least import residual_size_exact
 
 
+@exercise(
+    right=[("midrange", 4.03), ("midrange", math.sqrt(16.25))],
+    wrong=[
+        (("mean", math.sqrt(18)), "by reflex"),
+        (("midrange", 16.25), "root"),
+        (("median", 4.47), ""),
+    ],
+    malformed="mean",
+)
 def three_tokens(answer):
     name, size = pair_of(answer, "of a name and a number")
     name = str(name).strip().lower()
@@ -29,6 +38,11 @@ def three_tokens(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[6, 6.0, torch.tensor(6.0)],
+    wrong=[(math.sqrt(28), "Frobenius"), (3, "")],
+    malformed="six",
+)
 def midpoint(answer):
     a = torch.tensor([3.0, -1.0, 2.0], dtype=F64)
     if close(answer, float(residual_size_exact(torch.stack([a, -a])).upper)):
@@ -38,6 +52,15 @@ def midpoint(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[[[1, 2, 3], [-1, -2, -3]], torch.tensor([[0.0, 0.0, 7.0], [0.0, 0.0, -7.0]])],
+    wrong=[
+        ([[1, 2, 3], [1, 2, 3]], "equal rows"),
+        ([[1, 2, 3], [2, 4, 6]], "ratio|residual is"),
+        ([[1, 0, 0], [0, 1, 0]], "multiple"),
+    ],
+    malformed="u",
+)
 def rank_one(answer):
     x = matrix(answer, columns=3)
     if not x.any():
@@ -52,6 +75,18 @@ def rank_one(answer):
     return f"the rank is one, but the relative residual is {ratio:.3f}."
 
 
+@exercise(
+    right=[
+        lambda b_o, w_o, b_v: b_o + (b_v[:, None] @ w_o).sum(0)[0],
+        lambda b_o, w_o, b_v: b_o + torch.einsum("hv,hvd->d", b_v, w_o),
+    ],
+    wrong=[
+        (lambda b_o, w_o, b_v: b_o, "value biases"),
+        (lambda b_o, w_o, b_v: torch.cat([b_o, b_o]), "summed"),
+        (lambda b_o, w_o, b_v: 2 * b_o, ""),
+    ],
+    malformed=3,
+)
 def bias(answer):
     g = torch.Generator().manual_seed(0)
     layer = SelfAttention.random(dim=5, heads=2, dim_qk=3, dim_v=7, generator=g, biases=True)
@@ -67,6 +102,15 @@ def bias(answer):
     return None if torch.allclose(got.reshape(-1), truth) else UNKNOWN
 
 
+@exercise(
+    right=[torch.eye(20).double(), torch.eye(20).tolist()],
+    wrong=[
+        (torch.eye(20)[:, :1], "one feature gives 1.34"),
+        (torch.randn(20, 30, generator=torch.Generator().manual_seed(0)), "ratio"),
+        (torch.ones(20, 2), "equal"),
+    ],
+    malformed=[[1, 2]],
+)
 def worst_mean(answer):
     x = matrix(answer, rows=20)
     best = residual_size_exact(x, tol=1e-6)
@@ -80,12 +124,3 @@ def worst_mean(answer):
             f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
         )
     return f"the ratio is {ratio:.3f}."
-
-
-CHECKS = {
-    "three-tokens": three_tokens,
-    "midpoint": midpoint,
-    "rank-one": rank_one,
-    "bias": bias,
-    "worst-mean": worst_mean,
-}

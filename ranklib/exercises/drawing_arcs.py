@@ -1,8 +1,8 @@
-"""Checks for the exercises of Chapter 13."""
+"""The exercises of ``drawing-arcs``: their checks, and answers that the tests give."""
 
 import math
 
-from ranklib.exercises.answers import UNKNOWN, call, close, number, pair_of
+from ranklib.exercises.answers import UNKNOWN, call, close, exercise, number, pair_of
 
 
 def quotient(u):
@@ -10,7 +10,12 @@ def quotient(u):
     return 4 * u / math.sinh(2 * u)
 
 
-def radial_factor(answer):
+@exercise(
+    right=[1.293, 1 + 8 / math.sinh(4)],
+    wrong=[(0.293, "forgot the 1"), (0.964, "tanh alone"), (3, "small logits"), (2, "")],
+    malformed="three",
+)
+def circle_factor(answer):
     if close(answer, 1 + quotient(2)):
         return None
     if close(answer, quotient(2)):
@@ -22,6 +27,11 @@ def radial_factor(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[1.313, 1 / math.tanh(1)],
+    wrong=[(1, "averaging shortens"), (0.762, "leaves of the pair"), (2, "")],
+    malformed=(1, 2),
+)
 def larger_turn(answer):
     if close(answer, 1 / math.tanh(1)):
         return None
@@ -32,6 +42,19 @@ def larger_turn(answer):
     return UNKNOWN
 
 
+def q(u):
+    return 4 * u / math.sinh(2 * u)
+
+
+@exercise(
+    right=[lambda u, delta: 1 + q(u) * (1 - math.cos(delta))],
+    wrong=[
+        (lambda u, delta: 2 + q(u), "added 1"),
+        (lambda u, delta: 1 - q(u) * (1 - math.cos(delta)), "old direction"),
+        (lambda u, delta: 1, ""),
+    ],
+    malformed=1,
+)
 def skip_factor(answer):
     cases = [(u, delta) for u in (0.1, 1.0, 3.0) for delta in (0.01, 0.5, 2.0)]
     found = [number(call(answer, *case)) for case in cases]
@@ -49,6 +72,11 @@ def skip_factor(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0.524],
+    wrong=[(1, "zero error"), (0.4755, "may stay"), (0.7, "")],
+    malformed="most",
+)
 def pull(answer):
     q = quotient(1)
     if close(answer, q / (1 + q)):
@@ -60,6 +88,16 @@ def pull(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(-0.1842, 1.1842)],
+    wrong=[
+        ((-0.3, 0.3), "add up to 1"),
+        ((1.1842, -0.1842), "changed places"),
+        ((0.5, 0.5), "above 1"),
+        ((-0.3, 1.3), ""),
+    ],
+    malformed=1,
+)
 def neutral_heads(answer):
     first, second = (number(part) for part in pair_of(answer, "(c1, c2)"))
     q1, q2 = quotient(0.3), quotient(2)
@@ -73,12 +111,3 @@ def neutral_heads(answer):
     if first > 0 and second > 0:
         return "with both shares positive the factor is above 1."
     return UNKNOWN
-
-
-CHECKS = {
-    "circle-factor": radial_factor,
-    "larger-turn": larger_turn,
-    "skip-factor": skip_factor,
-    "pull": pull,
-    "neutral-heads": neutral_heads,
-}

@@ -1,13 +1,18 @@
-"""Checks for the exercises of Chapter 9."""
+"""The exercises of ``layernorm``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, close, matrix, number
+from ranklib.exercises.answers import F64, UNKNOWN, Form, close, exercise, matrix, number
 from ranklib.theory.layernorm import affine_rank, circle_trace, layer_norm, peak, rms_norm, row_std
 
 
+@exercise(
+    right=[[2, 4], (4, 2), [1, 2, 4]],
+    wrong=[([4], "RMSNorm"), ([2, 3, 4], "another order"), ([], "columns"), ([2], "this is not it")],
+    malformed=2,
+)
 def merged_rows(answer):
     x = torch.tensor([[1, 2, 4], [5, 7, 11], [4, 2, 1], [2, 4, 8]], dtype=F64)
     if not isinstance(answer, tuple | list | set) or not all(isinstance(i, int) for i in answer):
@@ -28,6 +33,11 @@ def merged_rows(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[1 / math.tanh(2), 1.037],
+    wrong=[(1, "stable"), (math.tanh(2), "tangent"), (1.313, "w = 1"), (2, "this is not it")],
+    malformed="2",
+)
 def offset_growth(answer):
     trace = circle_trace(1e-9, 2.0, 1)
     truth = math.exp(float(trace[0] - trace[1]))
@@ -42,6 +52,11 @@ def offset_growth(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[1e-4 / 0.33981, 2.943e-4],
+    wrong=[(0, "epsilon"), (1e-4, "0.34"), (2.943e-8, "root"), (1, "this is not it")],
+    malformed="small",
+)
 def least_value(answer):
     eps = 1e-8
     if close(answer, math.sqrt(eps) / peak()[1]):
@@ -55,6 +70,15 @@ def least_value(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[[[1, 0, 0], [1, 1, 0], [1, 3, 0]], [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]]],
+    wrong=[
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], "not on a line"),
+        ([[1, 0, 0], [2, 0, 0], [3, 0, 0]], "affine rank after is 0"),
+        ([[1, 0, 0], [1, 1, 1], [1, 2, 2]], "constant"),
+    ],
+    malformed=[[1, 2]],
+)
 def bent_line(answer):
     x = matrix(answer, 3, 3)
     if affine_rank(x, 1e-6) != 1:
@@ -70,6 +94,16 @@ def bent_line(answer):
     )
 
 
+@exercise(
+    right=[0.8],
+    wrong=[
+        (1, "triangular"),
+        (0.5, "equal weights"),
+        (0.2, "exchanged"),
+        (0.64, "this is not it"),
+    ],
+    malformed=[0.8],
+)
 def unequal_average(answer):
     x = torch.tensor([[1.0, 0.0], [math.cos(1e-5), math.sin(1e-5)]], dtype=F64)
     row = 0.2 * x[0] + 0.8 * x[1]
@@ -83,12 +117,3 @@ def unequal_average(answer):
     if close(answer, 0.2):
         return "exchanged the weights: token 2 keeps the share that it gives to itself."
     return UNKNOWN
-
-
-CHECKS = {
-    "merged-rows": merged_rows,
-    "offset-growth": offset_growth,
-    "least-value": least_value,
-    "bent-line": bent_line,
-    "unequal-average": unequal_average,
-}

@@ -1,14 +1,19 @@
-"""Checks for the exercises of Chapter 5."""
+"""The exercises of ``many-heads``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import mean_residual
 
 
+@exercise(
+    right=[math.sqrt(12), 3.464],
+    wrong=[(2 + math.sqrt(2), "norm"), (12, "")],
+    malformed="2",
+)
 def two_residuals(answer):
     def pair(*gap):
         gap = torch.tensor(gap, dtype=F64)
@@ -21,6 +26,11 @@ def two_residuals(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[65026],
+    wrong=[(math.inf, "overlap"), (64514, "kept the overlap"), (65025, "exceeded"), (65536, "")],
+    malformed="never",
+)
 def no_overlap(answer):
     m = number(answer)
     truth = 255**2 + 1  # sqrt(1 + sqrt m) > 16
@@ -35,6 +45,21 @@ def no_overlap(answer):
     return UNKNOWN
 
 
+def apart(lam, w_1, w_inf):
+    t = [math.tanh(value / 2) for value in lam]
+    columns, rows = (sum(s * w for s, w in zip(t, norms, strict=True)) for norms in (w_1, w_inf))
+    return math.sqrt(columns * rows)
+
+
+def head_by_head(lam, w_1, w_inf):
+    return sum(math.tanh(s / 2) * math.sqrt(a * b) for s, a, b in zip(lam, w_1, w_inf, strict=True))
+
+
+@exercise(
+    right=[apart],
+    wrong=[(head_by_head, "head by head"), (lambda *a: apart(*a) ** 2, "root"), (lambda *a: 1.0, "")],
+    malformed=3,
+)
 def heads_pair(answer):
     cases = (
         ([0.5, 2.0], [1.0, 7.0], [3.0, 0.5]),
@@ -54,6 +79,11 @@ def heads_pair(answer):
     return None
 
 
+@exercise(
+    right=[(5, -4, 1), [-10, 8, -2]],
+    wrong=[((2, -1, 0), "order 7"), ((1, 1, 1), "order 3"), ((0, 0, 0), "nothing")],
+    malformed=16,
+)
 def order_eleven(answer):
     if not isinstance(answer, tuple | list) or len(answer) != 3:
         raise Form("three numbers")
@@ -69,6 +99,11 @@ def order_eleven(answer):
     return "this has order 3, as almost every choice has: the sum of v w must vanish, to begin with."
 
 
+@exercise(
+    right=[(0.7071, 1), (2**-0.5, 1.0)],
+    wrong=[((0.5, 1), "root"), ((0.7071, 0.7071), "two things"), ((2, 1), "")],
+    malformed=1,
+)
 def wider(answer):
     same_product, same_quotient = (number(value) for value in pair_of(answer, "of factors"))
     one = torch.ones(1, 1, 1, dtype=F64)
@@ -88,12 +123,3 @@ def wider(answer):
     if close(same_product, same_quotient):
         return "changed two things at once: (i) keeps W_QK, (ii) lets it grow with the root of d_qk."
     return UNKNOWN
-
-
-CHECKS = {
-    "two-residuals": two_residuals,
-    "no-overlap": no_overlap,
-    "heads-pair": heads_pair,
-    "order-eleven": order_eleven,
-    "wider": wider,
-}

@@ -1,10 +1,10 @@
-"""Checks for the exercises of Chapter 10."""
+"""The exercises of ``masks-and-positions``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number
 from ranklib.model.softmax import attention_matrix, causal_mask, window_mask
 from ranklib.theory.masks import asymptotic_rate
 
@@ -13,6 +13,11 @@ def uniform(mask):
     return attention_matrix(torch.zeros(mask.shape, dtype=F64), mask)
 
 
+@exercise(
+    right=[(1, 1 / 2, 1 / 3), [0.3333, 1, 0.5]],
+    wrong=[((1, 1, 1), "row sums"), ((1.2215, 0.5226, 0.2611), "singular"), ((1, 0, 0), "")],
+    malformed=1,
+)
 def mask_eigenvalues(answer):
     if not isinstance(answer, tuple | list) or len(answer) != 3:
         raise Form("three numbers")
@@ -27,6 +32,11 @@ def mask_eigenvalues(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[3, 3.0],
+    wrong=[(2, "mean"), (6, "largest"), (-2, "")],
+    malformed="the first",
+)
 def causal_limit(answer):
     tokens = torch.tensor([[3.0], [1.0], [-2.0], [6.0]], dtype=F64)
     x = tokens
@@ -42,6 +52,11 @@ def causal_limit(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[-0.462, math.tanh(-0.5)],
+    wrong=[(0.462, "side"), (0, "stop"), (math.tanh(-1), "sigma"), (1, "")],
+    malformed="swaps",
+)
 def negative_bias(answer):
     truth = math.tanh(-0.5)
     value = number(answer)
@@ -56,6 +71,15 @@ def negative_bias(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[lambda phi: (1 + math.cos(phi)) / 2, lambda phi: math.cos(phi / 2) ** 2],
+    wrong=[
+        (lambda phi: (1 - math.cos(phi)) / 2, "equal rows"),
+        (lambda phi: 1.0, "without rotation"),
+        (lambda phi: 0.0, ""),
+    ],
+    malformed=0.9,
+)
 def rotary_opposite(answer):
     for phi in (0.3, 0.7, 2.0):
         got, a = number(call(answer, phi)), 1e-3
@@ -72,6 +96,17 @@ def rotary_opposite(answer):
     return None
 
 
+@exercise(
+    right=[lambda n, b: math.ceil((n - 1) / b), lambda n, b: -(-(n - 1) // b)],
+    wrong=[
+        (lambda n, b: (n - 1) // b, "whole"),
+        (lambda n, b: (n - 1) / b, "whole"),
+        (lambda n, b: 0.5, "spectrum"),
+        (lambda n, b: n - 1, "width 1"),
+        (lambda n, b: n, ""),
+    ],
+    malformed=15,
+)
 def first_arrival(answer):
     for n, b in ((16, 1), (16, 3), (17, 4), (11, 4), (7, 6), (7, 9)):
         got = number(call(answer, n, b))
@@ -90,6 +125,11 @@ def first_arrival(answer):
     return None
 
 
+@exercise(
+    right=[1 / 3, 0.333],
+    wrong=[(0.5, "one half"), (0.25, "")],
+    malformed="1/3",
+)
 def equal_first(answer):
     causal = uniform(causal_mask(5))
     value = number(answer)
@@ -98,13 +138,3 @@ def equal_first(answer):
     if close(value, asymptotic_rate(causal)):
         return "one half belongs to the difference of tokens 1 and 2, which is zero here and stays zero."
     return UNKNOWN
-
-
-CHECKS = {
-    "mask-eigenvalues": mask_eigenvalues,
-    "causal-limit": causal_limit,
-    "equal-first": equal_first,
-    "negative-bias": negative_bias,
-    "rotary-opposite": rotary_opposite,
-    "first-arrival": first_arrival,
-}

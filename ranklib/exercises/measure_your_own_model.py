@@ -1,10 +1,10 @@
-"""Checks for the exercises of Chapter 12."""
+"""The exercises of ``measure-your-own-model``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, close, number
+from ranklib.exercises.answers import F64, UNKNOWN, Form, close, exercise, number
 from ranklib.measures.spectrum import effective_rank
 from ranklib.measures.table import MEASURES
 from ranklib.measures.tokens import mean_cosine, relative_residual
@@ -14,9 +14,24 @@ def tokens_with(z):
     return torch.cat([torch.eye(4, dtype=F64), torch.full((4, 1), float(z), dtype=F64)], 1)
 
 
+@exercise(
+    right=[
+        ("relative_residual", "mean_cosine", "effective_rank"),
+        ["composite_residual", "mean_average_distance", "stable_rank"],
+    ],
+    wrong=[
+        (("mu", "mu", "mu"), "one number"),
+        (("mean_cosine", "relative_residual", "effective_rank"), "lengths"),
+        (("stable_rank", "mean_cosine", "effective_rank"), "u and -u"),
+        (("relative_residual", "mu", "effective_rank"), "second"),
+        (("relative_residual", "mean_cosine", "participation_ratio"), "noise"),
+        (("relative_residual", "mean_cosine", "mu"), "third"),
+    ],
+    malformed=("rank", "cosine", "residual"),
+)
 def three_measures(answer):
     if not isinstance(answer, tuple | list) or len(answer) != 3 or not all(n in MEASURES for n in answer):
-        raise Form("three names in ranklib.MEASURES")
+        raise Form("three names in rl.MEASURES")
     equal, direction, few = answer
     if len(set(answer)) < 3:
         return "one number for two of the questions: take tokens u and -u, where the answers are no, no, yes."
@@ -33,6 +48,11 @@ def three_measures(answer):
     return None
 
 
+@exercise(
+    right=[3, -3.0],
+    wrong=[(9, "squared"), (0.9, "itself"), (0.9487, "longer"), (1, ""), (float("inf"), "")],
+    malformed="three",
+)
 def fool_cosine(answer):
     value = number(answer)
     if math.isfinite(value) and close(mean_cosine(tokens_with(value)), 0.9):
@@ -46,6 +66,11 @@ def fool_cosine(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[3, 3.0],
+    wrong=[(1, "depth"), (6, "apart"), (2, "")],
+    malformed="three",
+)
 def copies(answer):
     value, words = number(answer), "abaacb"
     if value == len(set(words)):
@@ -57,6 +82,11 @@ def copies(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[1.79, 1.7896],
+    wrong=[(1, "name"), (0.582, "exponential"), (2, "equal"), (1.5, "")],
+    malformed="1.79",
+)
 def softmax_rank(answer):
     singular = torch.tensor([1.0, 0.0], dtype=F64)
     share = singular.softmax(0)
@@ -72,6 +102,11 @@ def softmax_rank(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0.55, 11 / 20],
+    wrong=[(0.64, "itself"), (0.4, "squared"), (0.25, "squared"), (0.712, "n/"), (0.6, "")],
+    malformed=(0.55,),
+)
 def rel_to_cosine(answer):
     rel, value = 0.6, number(answer)
     regular = torch.eye(5, dtype=F64)  # a shared feature z moves rel of these rows through all values
@@ -91,6 +126,18 @@ def rel_to_cosine(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0.381, 0.38103],
+    wrong=[
+        (0.1905, "opposite"),
+        (0.9738, "missing"),
+        (0.0726, "square"),
+        (0.1452, "square"),
+        (0.619, "left"),
+        (0.5, ""),
+    ],
+    malformed="0.381",
+)
 def entropy_certificate(answer):
     deficit, value = math.log(16) - 2.7, number(answer)
     if close(value, math.sqrt(2 * deficit)):
@@ -104,13 +151,3 @@ def entropy_certificate(answer):
     if close(value, 1 - math.sqrt(2 * deficit)):
         return "this is the part that is lost; the factor is what is left at most."
     return UNKNOWN
-
-
-CHECKS = {
-    "three-measures": three_measures,
-    "fool-cosine": fool_cosine,
-    "copies": copies,
-    "softmax-rank": softmax_rank,
-    "rel-to-cosine": rel_to_cosine,
-    "entropy-certificate": entropy_certificate,
-}

@@ -1,15 +1,20 @@
-"""Checks for the exercises of Chapter 8."""
+"""The exercises of ``mlps``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number, pair_of
 from ranklib.paper.centres import mean_residual
 from ranklib.paper.counterexamples import row_wise_l1
 from ranklib.paper.norms import max_col_sum, max_row_sum
 
 
+@exercise(
+    right=[0.5, 1 / 2],
+    wrong=[(1, "at most"), (0, "negative one"), (2, "")],
+    malformed="half",
+)
 def relu_gap(answer):
     pair = torch.tensor([[1.0], [-1.0]], dtype=F64)
     truth = float(mean_residual(pair.relu()) / mean_residual(pair))
@@ -22,6 +27,11 @@ def relu_gap(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(2, 2)],
+    wrong=[((1.618, 1.618), "spectral"), ((1.62, 1.62), "spectral"), ((1, 2), "")],
+    malformed=2,
+)
 def both_constants(answer):
     one, inf = (number(value) for value in pair_of(answer, "of constants"))
     w = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=F64)
@@ -34,6 +44,11 @@ def both_constants(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(2.39, 0.85), (2.3896, 0.8503)],
+    wrong=[((1, 0.85), "slope"), ((0.85, 2.39), "order"), ((3, 0.5), "")],
+    malformed=2.39,
+)
 def edge_of_tanh(answer):
     a = torch.linspace(0.01, 0.999, 100_001, dtype=F64)
     needed = a.atanh() / (a * (a * a).tanh())
@@ -48,6 +63,11 @@ def edge_of_tanh(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[18],
+    wrong=[(17, "limit"), (16, "below"), (math.inf, "falls"), (30, "")],
+    malformed="seventeen",
+)
 def first_copies(answer):
     k = number(answer)
 
@@ -66,6 +86,18 @@ def first_copies(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[
+        (lambda x: 0.9 * x, lambda x: 1000 * abs(x)),
+        (lambda x: x / 2, lambda x: 2 * abs(x)),
+    ],
+    wrong=[
+        ((lambda x: 1.5 * x, lambda x: 2 * abs(x)), "too steep"),
+        ((lambda x: 0.9 * x, lambda x: 0.5 * x), "nowhere"),
+        ((lambda x: 0.9 * x, lambda x: 2 * x), "closer after f"),
+    ],
+    malformed=(0.9, 1000),
+)
 def steeper_is_faster(answer):
     f, g = pair_of(answer, "of functions (f, g)")
     if not (callable(f) and callable(g)):
@@ -90,12 +122,3 @@ def steeper_is_faster(answer):
     if gap(g) < gap(f):
         return None
     return "with these the pair is closer after f; steepness bounds a gap and does not make one."
-
-
-CHECKS = {
-    "relu-gap": relu_gap,
-    "both-constants": both_constants,
-    "edge-of-tanh": edge_of_tanh,
-    "first-copies": first_copies,
-    "steeper-is-faster": steeper_is_faster,
-}

@@ -1,10 +1,15 @@
-"""Checks for the exercises of Chapter 4."""
+"""The exercises of ``one-head``: their checks, and answers that the tests give."""
 
 import math
 
-from ranklib.exercises.answers import UNKNOWN, call, close, pair_of
+from ranklib.exercises.answers import UNKNOWN, call, close, exercise, pair_of
 
 
+@exercise(
+    right=[math.sqrt(math.log(3)), 1.048],
+    wrong=[(math.log(3), "reported"), (0.5, "")],
+    malformed="x",
+)
 def edge(answer):
     u = math.atanh(4 / 5)
     if close(answer, math.sqrt(u)):
@@ -16,6 +21,11 @@ def _function_of(answer, cases, truth):
     return all(close(call(answer, *case), truth(*case)) for case in cases)
 
 
+@exercise(
+    right=[lambda k, n: 4 * k * (n - k) / n**2],
+    wrong=[(lambda k, n: n, "in the bound"), (lambda k, n: k / n, "")],
+    malformed=3,
+)
 def groups(answer):
     cases = ((1, 2), (3, 7), (8, 16), (1, 16))
     if _function_of(answer, cases, lambda k, n: 4 * k * (n - k) / n**2):
@@ -25,6 +35,11 @@ def groups(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[lambda n: math.log(n - 1) / 2],
+    wrong=[(lambda n: math.log(n - 1), "2u"), (lambda n: 1.0, "not enough"), (lambda n: n, "")],
+    malformed="log n",
+)
 def alone(answer):
     cases = ((16,), (128,), (1024,))
     if _function_of(answer, cases, lambda n: math.log(n - 1) / 2):
@@ -36,6 +51,11 @@ def alone(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[lambda s: 1 / math.cosh(s) ** 2, lambda s: 1 - math.tanh(s) ** 2],
+    wrong=[(lambda s: math.cosh(s), "speed"), (lambda s: 1 / math.cosh(s), "")],
+    malformed=2,
+)
 def offset(answer):
     cases = ((0.0,), (0.5,), (1.0,), (2.0,))
     if _function_of(answer, cases, lambda s: 1 / math.cosh(s) ** 2):
@@ -45,7 +65,12 @@ def offset(answer):
     return UNKNOWN
 
 
-def tanh_bound(answer):
+@exercise(
+    right=[(0, 0.633)],
+    wrong=[((0, 0.482), "divide"), ((1, 0.5), "over s"), ((0, 0.5), "")],
+    malformed=0.633,
+)
+def tanh(answer):
     best, value = pair_of(answer, "(best s, value)")
     truth = math.sinh(2) / (2 * math.cosh(2)) / math.tanh(1)
     if close(best, 0) and close(value, truth):
@@ -55,6 +80,3 @@ def tanh_bound(answer):
     if not close(best, 0):
         return "maximise over s, not over e: where is the denominator smallest?"
     return UNKNOWN
-
-
-CHECKS = {"edge": edge, "groups": groups, "alone": alone, "offset": offset, "tanh": tanh_bound}

@@ -1,13 +1,18 @@
-"""Checks for the exercises of Chapter 11."""
+"""The exercises of ``real-transformers``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, close, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, close, exercise, number, pair_of
 from ranklib.experiments.record import load_record
 
 
+@exercise(
+    right=[-19.05 + 3 * 6.06, -0.87],
+    wrong=[(11.2, "floor"), (3.14, "quotient"), (0.87, "sign"), (5, "this is not it")],
+    malformed="-0.87",
+)
 def read_constant(answer):
     earlier, later, floor = -6.06, -19.05, -7.0
     if close(answer, later - 3 * earlier):
@@ -21,6 +26,11 @@ def read_constant(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(0, 1), [0, 1]],
+    wrong=[((0, 0), "label"), ((1, 0), "other way"), ((1, 1), "nothing")],
+    malformed=1,
+)
 def which_skip(answer):
     pair = pair_of(answer, "of zeros and ones")
     if not all(isinstance(s, int) and s in (0, 1) for s in pair):
@@ -34,6 +44,11 @@ def which_skip(answer):
     return "with both skips on nothing is switched off."
 
 
+@exercise(
+    right=[-60.0, -59.7, -59.6],
+    wrong=[(-33.2, "linearly"), (-39.7, "doubled"), (60, "sign"), (-100, "this is not it")],
+    malformed="minus sixty",
+)
 def next_layer(answer):
     logs = torch.tensor(load_record("deep-minilm")["runs"]["0"]["log10_relative"], dtype=F64).mean(1)
     given, truth = number(answer), float(logs[6])
@@ -48,6 +63,11 @@ def next_layer(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0.0137 / 1.984375, 0.0069],
+    wrong=[(0.02719, "other way"), (0.0137, "definitions"), (0, "never"), (0.5, "this is not it")],
+    malformed=[0.0069],
+)
 def other_centre(answer):
     mean, most = 0.0137, 2 * (1 - 1 / 128)
     if close(answer, mean / most) or abs(number(answer) - mean / most) < 6e-5:
@@ -61,6 +81,11 @@ def other_centre(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0, 0.0],
+    wrong=[(1, "LayerNorm"), (-1, "multiply"), (3, "cube"), (2, "this is not it")],
+    malformed=None.__class__,
+)
 def larger_values(answer):
     generator = torch.Generator().manual_seed(0)
     x, w = torch.randn(5, generator=generator, dtype=F64), torch.randn(5, 5, generator=generator, dtype=F64)
@@ -75,12 +100,3 @@ def larger_values(answer):
     if close(answer, 3):
         return "the values enter T once; the cube is in the residual."
     return UNKNOWN
-
-
-CHECKS = {
-    "read-constant": read_constant,
-    "which-skip": which_skip,
-    "next-layer": next_layer,
-    "other-centre": other_centre,
-    "larger-values": larger_values,
-}

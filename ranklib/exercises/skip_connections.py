@@ -1,15 +1,20 @@
-"""Checks for the exercises of Chapter 7."""
+"""The exercises of ``skip-connections``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, call, close, matrix, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, call, close, exercise, matrix, number, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
 from ranklib.paper.centres import deviations
 
 
+@exercise(
+    right=[5000, 4990],
+    wrong=[(14, "rate per layer"), (10_000, "factor 2"), (1000, "")],
+    malformed="many",
+)
 def slow_rate(answer):
     a, truth = 0.5, 0
     while a > 0.01:
@@ -24,6 +29,19 @@ def slow_rate(answer):
     return UNKNOWN
 
 
+def cancelling(m, a):
+    return a * a / m - a, a * a / m + a
+
+
+@exercise(
+    right=[cancelling],
+    wrong=[
+        (lambda m, a: (-a, a), "common part"),
+        (lambda m, a: (a - m, m + a), "leaves a residual"),
+        (lambda m, a: (1, 1), ""),
+    ],
+    malformed=(1, 2),
+)
 def orthogonal_columns(answer):
     for m, a in ((2.0, 1.0), (5.0, 3.0), (-1.0, 4.0)):
         x = torch.tensor([[m + a], [m - a]], dtype=F64)
@@ -41,6 +59,11 @@ def orthogonal_columns(answer):
     return None
 
 
+@exercise(
+    right=[(0, 2)],
+    wrong=[((0, 10), "instead of its residual"), ((0, 1), "changed places"), ((2, 3), "")],
+    malformed=2,
+)
 def lowered(answer):
     low, high = (number(value) for value in pair_of(answer, "of ends"))
     x = torch.tensor([[3.0], [1.0]], dtype=F64)
@@ -60,6 +83,11 @@ def lowered(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[2.03e-4, 2.0e-4],
+    wrong=[(1.4e-20, "second crush"), (9.08e-5, "first half-gap"), (1.0, "")],
+    malformed="small",
+)
 def second_crush(answer):
     one, a = torch.ones(1, 1, 1, dtype=F64), torch.tensor([[5**0.5], [-(5**0.5)]], dtype=F64)
     layer = Layer(SelfAttention(w_q=-one, w_k=one, w_v=one, w_o=one))
@@ -76,6 +104,11 @@ def second_crush(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(1, 0.5)],
+    wrong=[((0.5, 0.5), "copied"), ((1, 1), "too careful"), ((2, 2), "")],
+    malformed=1,
+)
 def branch_scales(answer):
     same, random = (number(value) for value in pair_of(answer, "of exponents"))
     depths = 1e6, 1e8
@@ -95,12 +128,3 @@ def branch_scales(answer):
     if right[0] and close(random, 1):
         return "too careful: random signs add in quadrature, so with 1/L nothing happens in the limit."
     return UNKNOWN
-
-
-CHECKS = {
-    "slow-rate": slow_rate,
-    "orthogonal-columns": orthogonal_columns,
-    "lowered": lowered,
-    "second-crush": second_crush,
-    "branch-scales": branch_scales,
-}

@@ -1,15 +1,20 @@
-"""Checks for the exercises of Chapter 2."""
+"""The exercises of ``softmax-shift-invariance``: their checks, and answers that the tests give."""
 
 import math
 from numbers import Real
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.model.softmax import attention_matrix
 
 
+@exercise(
+    right=[{"v1T", "11T"}, ["11T", "v1T"]],
+    wrong=[({"1vT", "11T"}, "rows as columns"), ({"diag"}, "")],
+    malformed=3,
+)
 def drop(answer):
     if not isinstance(answer, set | list | tuple | frozenset):
         raise Form('a set of names such as {"v1T", "diag"}')
@@ -32,6 +37,11 @@ def drop(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[{3}, 3],
+    wrong=[({-1, 3}, "negative weights"), ({0, 3, 5}, "limit"), ({5}, "")],
+    malformed="3",
+)
 def between(answer):
     values = {answer} if isinstance(answer, Real) else answer
     if not isinstance(values, set | list | tuple | frozenset) or not all(isinstance(v, Real) for v in values):
@@ -47,6 +57,14 @@ def between(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[lambda m, a, w: (m + a * math.tanh(w * a * (m + a)), m + a * math.tanh(w * a * (m - a)))],
+    wrong=[
+        (lambda m, a, w: tuple(m + a * math.tanh(w * (m + a) * x) for x in (m + a, m - a)), "shares"),
+        (lambda m, a, w: (m + a, m - a), ""),
+    ],
+    malformed=3,
+)
 def pair(answer):
     one = torch.ones(1, 1, 1, dtype=F64)
     for m, a, w in ((0.7, 0.4, 1.3), (-1.1, 0.9, 0.5), (0.0, 0.6, -2.0)):
@@ -61,6 +79,11 @@ def pair(answer):
     return None
 
 
+@exercise(
+    right=[(0.5, 0.5, 0.9526)],
+    wrong=[((0.5, 0.5, 0.4988), "linear"), ((1, 1, 0.9526), "")],
+    malformed=0.5,
+)
 def half(answer):
     if not isinstance(answer, tuple | list) or len(answer) != 3:
         raise Form("three numbers")
@@ -73,12 +96,14 @@ def half(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[("P1 = 1", 1.878)],
+    wrong=[(("shape", 1.0), "sums"), (("P1 = 1", 1.0), "")],
+    malformed=1.878,
+)
 def axis(answer):
     name, total = pair_of(answer, "of a name and a number")
     wrong = attention_matrix(torch.tensor([[9.0, 3.0], [3.0, 1.0]], dtype=F64).T).T
     if str(name).replace(" ", "").upper() != "P1=1":
         return "checked the shape, not the sums: shape and signs survive, the row sums do not."
     return None if close(total, float(wrong[0].sum())) else UNKNOWN
-
-
-CHECKS = {"drop": drop, "between": between, "pair": pair, "half": half, "axis": axis}

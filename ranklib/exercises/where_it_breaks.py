@@ -1,18 +1,28 @@
-"""Checks for the exercises of Chapter 6."""
+"""The exercises of ``where-it-breaks``: their checks, and answers that the tests give."""
 
 import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number, pair_of
 from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import mean_centre, residual_about
+from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.least import residual_size
-from ranklib.paper.movers import Movers, best_ratios, clean_movers, pocket_family
+from ranklib.paper.movers import Movers, best_movers, best_ratios, clean_movers, pocket_family
 from ranklib.paper.norms import composite
 from ranklib.paper.sizes import layer_sizes, oscillation_of_scores
 
 
+@exercise(
+    right=[(0.923, 138999, False)],
+    wrong=[
+        ((0.857, 138999, False), "14,000"),
+        ((0.923, 139000, False), "twice"),
+        ((0.923, 138999, True), ""),
+    ],
+    malformed=3,
+)
 def thousand(answer):
     if not isinstance(answer, tuple | list) or len(answer) != 3:
         raise Form("three values: a share, a total, True or False")
@@ -30,6 +40,11 @@ def thousand(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[("oscillation", 11.74), ("oscillation", 11.744)],
+    wrong=[(("tokens", 6001), "blamed n"), (("oscillation", 1.256), ""), (("values", 11.74), "")],
+    malformed=11.74,
+)
 def which(answer):
     name, value = pair_of(answer, "of a name and a number")
     small = Movers(3, 5, 12, 126000, 1).instance()  # the range does not depend on how many tokens there are
@@ -42,6 +57,14 @@ def which(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[lambda family: family._replace(stayers=family.stayers + 1)],
+    wrong=[
+        (lambda family: family._replace(movers=family.movers + 1), "added a mover"),
+        (lambda family: family, "not one"),
+    ],
+    malformed=3,
+)
 def onemore(answer):
     for family in (clean_movers(1636), pocket_family()._replace(eta=0), clean_movers(5000, one_number=True)):
         more = call(answer, family)
@@ -56,6 +79,11 @@ def onemore(answer):
     return None
 
 
+@exercise(
+    right=[0.1, -0.4, 0.496],
+    wrong=[(1.0, "one size"), (0, "differ"), (0.5, "one size")],
+    malformed="small",
+)
 def notquite(answer):
     a = number(answer)
     if not a or not math.isfinite(a):
@@ -70,10 +98,25 @@ def notquite(answer):
     return None if ratio > 0.49 else f"tested one size: here it is {ratio:.3f}. How does it depend on a?"
 
 
+EYE = torch.eye(4, 2, dtype=torch.float64)
+
+
+@exercise(
+    right=[
+        tuple(four_tokens(0.01)[:2]),
+        tuple(four_tokens(0.01, tokens=3)[:2]),
+        tuple(best_movers(61)._replace(eta=1e-9).instance()[:2]),
+    ],
+    wrong=[
+        ((EYE, four_tokens(3.0).attention), "95 percent"),
+        ((EYE, four_tokens(0.5).attention), "about the mean"),
+    ],
+    malformed=3,
+)
 def leader(answer):
     x, layer = pair_of(answer, "of tokens and a layer")
     if not isinstance(x, torch.Tensor) or not isinstance(layer, SelfAttention):
-        raise Form("a pair of a tensor and a ranklib.SelfAttention")
+        raise Form("a pair of a tensor and a rl.SelfAttention")
     if x.ndim != 2 or x.dtype != F64 or not 3 <= len(x) <= 64 or layer.dims.heads != 1:
         raise Form("3 to 64 tokens in float64, and a layer with one head")
     with torch.no_grad():
@@ -88,6 +131,3 @@ def leader(answer):
         if float(composite(residual_about(y, mean_centre(y)))) / scale >= target:
             return "measured about the mean: another centre of the output is better."
     return f"the quotient stays below {target:.3f}, 95 percent of the table's entry."
-
-
-CHECKS = {"thousand": thousand, "which": which, "onemore": onemore, "notquite": notquite, "leader": leader}

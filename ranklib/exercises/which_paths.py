@@ -1,11 +1,16 @@
-"""Checks for the exercises of Chapter 14."""
+"""The exercises of ``which-paths``: their checks, and answers that the tests give."""
 
 import math
 
-from ranklib.exercises.answers import UNKNOWN, Form, call, close, number, pair_of
+from ranklib.exercises.answers import UNKNOWN, Form, call, close, exercise, number, pair_of
 from ranklib.experiments.path_accuracy import expected_distinct
 
 
+@exercise(
+    right=[lambda depth, eta: depth * eta / (1 + eta)],
+    wrong=[(lambda depth, eta: depth * eta, "divide"), (lambda depth, eta: depth, "")],
+    malformed=3,
+)
 def weighed_mean(answer):
     cases = [(12, 0.1), (6, 0.5), (7, 3.0)]
     got = [call(answer, depth, eta) for depth, eta in cases]
@@ -16,6 +21,11 @@ def weighed_mean(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(0.3692, 0.0150), (0.369, 0.015)],
+    wrong=[((0.3692, 0.3692), "cosmetic"), ((0.0150, 0.3692), "swapped"), ((0.1, 0.2), "")],
+    malformed=0.3692,
+)
 def frozen_factor(answer):
     frozen, recomputed = map(number, pair_of(answer, "of two numbers (frozen, recomputed)"))
     first = math.tanh(0.25)
@@ -32,6 +42,11 @@ def frozen_factor(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[(4.47, 12.26), (4.474, 12.261)],
+    wrong=[((5, 20), "coverage"), ((4.23, 9.89), "three heads"), ((1, 2), "")],
+    malformed=4.47,
+)
 def seen_paths(answer):
     got = tuple(map(number, pair_of(answer, "of two numbers, for 5 and for 20 draws")))
     rounding = {"abs_tol": 0.03}
@@ -44,6 +59,11 @@ def seen_paths(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[0.875, 7 / 8],
+    wrong=[(1, "equal tokens"), (0.75, "coin flips"), (0.5, "")],
+    malformed="0.875",
+)
 def ceiling(answer):
     if close(answer, 0.875):
         return None
@@ -54,6 +74,11 @@ def ceiling(answer):
     return UNKNOWN
 
 
+@exercise(
+    right=[1 / 3, 0.333],
+    wrong=[(0.9692, "six layers"), (0.5, "")],
+    malformed=2,
+)
 def cancellation(answer):
     eta = number(answer)
     if not 0 < eta < 1:
@@ -63,12 +88,3 @@ def cancellation(answer):
     if math.isclose(eta, 63 / 65, rel_tol=5e-3):
         return "a quotient of 64 is one of six layers together: each layer gives 2."
     return UNKNOWN
-
-
-CHECKS = {
-    "weighed-mean": weighed_mean,
-    "frozen-factor": frozen_factor,
-    "seen-paths": seen_paths,
-    "ceiling": ceiling,
-    "cancellation": cancellation,
-}

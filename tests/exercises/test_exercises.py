@@ -1,6 +1,5 @@
 """The checks of the exercises: the printed solution is right, and each misconception is named."""
 
-import importlib
 import math
 import re
 from pathlib import Path
@@ -9,7 +8,8 @@ import nbformat
 import pytest
 import torch
 
-from ranklib.exercises import CHECKS, check
+from ranklib.exercises import check, load_exercises
+from ranklib.exercises.answers import exercise
 from ranklib.paper.centres import mean_residual
 from ranklib.paper.least import residual_size_exact
 from ranklib.paper.norms import composite
@@ -18,17 +18,13 @@ CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 
 
 def family(n, k):
-    """One column e_1 and k columns (1, -1, ..., -1)/n: Chapter 1, Theorem (Mean centre)."""
+    """One column e_1 and k columns (1, -1, ..., -1)/n: the family of Theorem (Mean centre)."""
     x = torch.full((n, k + 1), -1 / n, dtype=torch.float64)
     x[0], x[1:, 0], x[0, 0] = 1 / n, 0, 1
     return x
 
 
-TABLES = [importlib.import_module(p.stem) for p in sorted(Path(__file__).parent.glob("answers_chapter*.py"))]
-RIGHT, WRONG, MALFORMED = (
-    {name: answers for table in TABLES for name, answers in getattr(table, kind).items()}
-    for kind in ("RIGHT", "WRONG", "MALFORMED")
-)
+EXERCISES = load_exercises()
 
 
 def said(capsys, name, answer=None):
@@ -36,32 +32,89 @@ def said(capsys, name, answer=None):
     return capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("name", CHECKS)
+def incomplete(exercise):
+    """What was forgotten at an exercise, as a sentence with the remedy; None if nothing was."""
+    kinds = ("right", "wrong", "malformed")
+    if lacking := [kind for kind in kinds if getattr(exercise, kind) in ((), [], None)]:
+        file = exercise.check.__module__.replace(".", "/") + ".py"
+        return (
+            f"exercise {exercise.label!r}: expected right, wrong and malformed answers, got no "
+            f"{' and no '.join(lacking)}; add them to @exercise(...) above its check in {file}"
+        )
+    return None
+
+
+@pytest.mark.parametrize("name", EXERCISES)
 def test_right_wrong_and_malformed(name, capsys):
-    for answer in RIGHT[name]:
+    given = EXERCISES[name]
+    assert not incomplete(given), incomplete(given)
+    for answer in given.right:
         assert said(capsys, name, answer) == f"{name}: right."
-    for answer, word in WRONG[name]:
+    for answer, word in given.wrong:
         text = said(capsys, name, answer)
         assert text.startswith(f"{name}: not yet; ") and re.search(word, text), text
         assert not text.startswith(f"{name}: not yet; expected")
-    assert "expected" in said(capsys, name, MALFORMED[name])
+    assert "expected" in said(capsys, name, given.malformed)
     assert "no answer yet" in said(capsys, name)
 
 
+def test_a_forgotten_answer_is_named_with_the_remedy():
+    @exercise(right=[1], malformed="one")
+    def halved(answer):
+        return None
+
+    assert incomplete(halved) == (
+        "exercise 'halved': expected right, wrong and malformed answers, got no wrong; "
+        f"add them to @exercise(...) above its check in {__name__.replace('.', '/')}.py"
+    )
+
+
 def test_unknown_exercise():
-    with pytest.raises(ValueError, match="expected one of three-tokens"):
+    with pytest.raises(ValueError, match="expected one of .*three-tokens"):
         check("four-tokens", 1)
 
 
-def test_every_exercise_has_a_check_and_every_check_an_exercise():
-    labels, calls = [], []
-    for path in CHAPTERS:
-        for cell in nbformat.read(path, 4).cells:
-            if cell.cell_type == "markdown":
-                labels += re.findall(r"<!-- ex-([\w-]+) -->", cell.source)
-            else:
-                calls += re.findall(r'^check\("([\w-]+)"', cell.source, re.M)
-    assert labels == calls and sorted(labels) == sorted(CHECKS)
+def unmatched(labels, calls, checks, slug):
+    """One sentence, with the remedy, for each exercise that lacks its check, cell or text."""
+    file = f"ranklib/exercises/{slug.replace('-', '_')}.py"
+    for label in sorted({*labels, *calls, *checks}):
+        function = label.replace("-", "_")
+        if label not in checks:
+            yield f"exercise {label!r} of {slug} has no check: write @exercise(...) def {function} in {file}"
+        if label not in labels:
+            yield f"{file}: {function} has no exercise: label one '<!-- ex-{label} -->' in chapters/{slug}.ipynb"
+        if label not in calls:
+            yield f"exercise {label!r} of {slug} has no cell: add one that ends in rl.check({label!r}, answer)"
+
+
+def labels_and_calls(path):
+    cells = nbformat.read(path, 4).cells
+    text, code = ("\n".join(c.source for c in cells if c.cell_type == kind) for kind in ("markdown", "code"))
+    return re.findall(r"<!-- ex-([\w-]+) -->", text), re.findall(r'^rl\.check\("([\w-]+)"', code, re.M)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_exercise_has_a_check_and_every_check_an_exercise(path):
+    room = f"ranklib.exercises.{path.stem.replace('-', '_')}"
+    checks = [e.label for e in EXERCISES.values() if e.check.__module__ == room]
+    labels, calls = labels_and_calls(path)
+    assert not [*unmatched(labels, calls, checks, path.stem)]
+    assert labels == calls and len(labels) == len(checks), (
+        f"{path.stem}: cells stand in another order than text"
+    )
+
+
+def test_labels_are_used_once_in_the_book():
+    labels = [label for path in CHAPTERS for label in labels_and_calls(path)[0]]
+    assert len(labels) == len(set(labels)) == len(EXERCISES)
+
+
+def test_what_is_forgotten_is_named_with_the_remedy():
+    assert [*unmatched(["a-b"], ["a-b"], [], "one-head")] == [
+        "exercise 'a-b' of one-head has no check: write @exercise(...) def a_b in ranklib/exercises/one_head.py"
+    ]
+    assert "has no cell: add one that ends in rl.check('a', answer)" in [*unmatched("a", "", "a", "mlps")][0]
+    assert "label one '<!-- ex-a -->' in chapters/mlps.ipynb" in [*unmatched("", "a", "a", "mlps")][0]
 
 
 def test_what_the_solution_of_worst_mean_says():
