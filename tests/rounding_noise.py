@@ -31,7 +31,7 @@ PRODUCTS = """mm bmm addmm baddbmm addbmm mv addmv dot vdot linear convolution _
     _scaled_dot_product_attention_math_for_mps _native_multi_head_attention _transformer_encoder_layer_fwd
     _trilinear _euclidean_dist _cdist_forward"""
 SUMS = """sum mean nansum nanmean prod std var std_mean var_mean logsumexp logcumsumexp cumprod norm linalg_vector_norm
-    _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data native_layer_norm
+    _softmax _safe_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data native_layer_norm
     native_layer_norm_backward _fused_rms_norm native_group_norm nll_loss_forward mse_loss"""
 FUNCTIONS = """exp expm1 exp2 log log1p log2 log10 logaddexp logaddexp2 tanh sigmoid sin cos tan sinh cosh asin acos
     atan atan2 erf erfc erfinv pow rsqrt hypot sinc gelu gelu_backward silu silu_backward softplus log_sigmoid_forward
@@ -91,6 +91,10 @@ class RoundingNoise(TorchDispatchMode):
     def __init__(self, seed: int):
         super().__init__()
         self.seed = seed
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here; True would import the compiler, for seconds
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))

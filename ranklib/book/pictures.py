@@ -143,10 +143,13 @@ def _serialise(root: ElementTree.Element, fig: Figure) -> str:
     card = {"width": width, "height": height, "style": f"fill: var(--rank-paper, {PAGE.light})"}
     root.insert(0, ElementTree.Element("rect", card))
     text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    names = {name: f"p{sha1(text.encode()).hexdigest()[:6]}{i}" for i, name in enumerate(sorted(used))}
+    # Matplotlib's identifiers hash the last bit of its floats, which differs by processor. These count.
+    reference = r'(href="#|url\(#)([^")]+)'
+    names = {name: str(k) for k, name in enumerate(dict.fromkeys(m[1] for m in re.findall(reference, text)))}
     text = re.sub(r' id="([^"]+)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", text)
-    return re.sub(r'(href="#|url\(#)([^")]+)', lambda m: m[1] + names[m[2]], text)
+    text = re.sub(reference, lambda m: m[1] + names[m[2]], text)
+    tag = f"p{sha1(text.encode()).hexdigest()[:6]}-"
+    return re.sub(r'( id="|href="#|url\(#)(?=\d)', rf"\g<1>{tag}", text)
 
 
 def _shorter(value: str) -> str:
