@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_matrix, require_positive
+from ranklib._threads import one_blas_thread
 from ranklib.paper.certificate import exact_steps, sandwich, smooth_steps
 
 
@@ -68,7 +69,8 @@ def _least_of_one(matrix: np.ndarray, solve: Callable, tol: float, remedy: str):
 def _least(x: Tensor, solve: Callable, tol: float, remedy: str) -> CertifiedResidual:
     batch, (tokens, dim) = x.shape[:-2], x.shape[-2:]
     matrices = x.detach().to("cpu", torch.float64).reshape(-1, tokens, dim).numpy()
-    found = [_least_of_one(matrix, solve, tol, remedy) for matrix in matrices]
+    with one_blas_thread():  # L-BFGS keeps 20 vectors of a row's length: too little work to share
+        found = [_least_of_one(matrix, solve, tol, remedy) for matrix in matrices]
     lower, upper, centre = zip(*found, strict=True) if found else ((), (), ())
 
     def back(values, *shape):

@@ -90,11 +90,11 @@ def score_size(attention: SelfAttention, norm: str = "l2") -> Float[Tensor, " he
     """
     require_instance("attention", attention, SelfAttention)
     require_norm(norm)
-    w_qk = attention.w_qk.detach()
+    w_q, w_k = attention.w_q.detach(), attention.w_k.detach()
     sizes = {
-        "l2": lambda: torch.linalg.matrix_norm(w_qk, 2),
-        "l1": lambda: w_qk.abs().amax((-2, -1)),
-        "linf": lambda: w_qk.abs().sum((-2, -1)),
+        "l2": lambda: _product_norm(w_q, w_k.mT),
+        "l1": lambda: (w_q @ w_k.mT).abs().amax((-2, -1)),
+        "linf": lambda: (w_q @ w_k.mT).abs().sum((-2, -1)),
     }
     return sizes[norm]() / attention.dims.dim_qk**0.5
 
@@ -113,6 +113,9 @@ def value_size(attention: SelfAttention, norm: str = "l2") -> Float[Tensor, " he
     (3.0, 3.0)
     """
     require_instance("attention", attention, SelfAttention)
+    require_norm(norm)
+    if norm == "l2":
+        return _product_norm(attention.w_v.detach(), attention.w_o.detach())
     return operator_size(attention.w.detach(), norm)
 
 
@@ -326,6 +329,12 @@ def require_size(name: str, value: Tensor | float, dtype: torch.dtype) -> Tensor
     require_dtype(name, value, dtype, "every weight")
     require_all(name, value >= 0, "numbers of at least 0", "that are negative", "pass a size")
     return value
+
+
+def _product_norm(a: Tensor, b: Tensor) -> Tensor:
+    """||a b||_2 of thin factors from their triangles, which are as small as a head; a b is as wide as a token."""
+    left, right = (torch.linalg.qr(factor, mode="r").R for factor in (a, b.mT))
+    return torch.linalg.matrix_norm(left @ right.mT, 2)
 
 
 def _diameter(x: Tensor, norm: str) -> Tensor:

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import ranklib.paper.centres
 import ranklib.paper.least
@@ -242,3 +243,19 @@ def test_messages_without_the_shape_checker():
 def test_examples_in_the_docstrings():
     found = doctest.testmod(ranklib.paper.least)
     assert found.attempted >= 5 and found.failed == 0
+
+
+def test_the_optimiser_runs_on_one_blas_thread(monkeypatch):
+    """With a busy core beside, a second thread makes L-BFGS ten times slower."""
+    threads = set()
+
+    def spy(*arguments, **options):
+        threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return minimize(*arguments, **options)
+
+    minimize = certificate.minimize
+    monkeypatch.setattr(certificate, "minimize", spy)
+    with threadpool_limits(2, user_api="blas"):
+        residual_size(torch.randn(5, 4, generator=generator(0)))
+        assert threads == {1}
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {2}
