@@ -100,8 +100,10 @@ class ResidualState:
             raise TypeError(f"exponent: expected an integer, got {self.exponent!r}; use int(...)")
 
     @classmethod
-    def of(cls, x: Float[Tensor, "tokens dim"]) -> "ResidualState":
-        """The state of tokens ``x`` (tokens, dim), any float dtype; raises as the class does."""
+    def of(cls, x: "Float[Tensor, 'tokens dim'] | ResidualState") -> "ResidualState":
+        """The state of tokens ``x`` (tokens, dim), any float dtype, or ``x`` if it is one; raises as the class."""
+        if isinstance(x, ResidualState):
+            return x
         require_float("x", x)
         ok = x.ndim == 2 and 0 not in x.shape
         require_shape("x", x, "(tokens, dim), one sample, neither axis empty", ok)
@@ -215,14 +217,12 @@ def propagate_layer(
     require_instance("layer", layer, Layer)
     dim = layer.attention.dims.dim
     require_shape("state", state.mantissa, f"(tokens, {dim})", state.mantissa.shape[1] == dim)
-    normed = _through(layer.norm_1, state) if layer.norm == "pre" else state
-    state = _with_skip(state, layer.skip, propagate(normed, layer.attention, mask=mask))
-    state = _through(layer.norm_1, state) if layer.norm == "post" else state
-    if layer.mlp is None:
-        return state
-    normed = _through(layer.norm_2, state) if layer.norm == "pre" else state
-    state = _with_skip(state, layer.mlp_skip, _through(layer.mlp, normed))
-    return _through(layer.norm_2, state) if layer.norm == "post" else state
+    for branch, skip, before, after in layer.sublayers():
+        given = _through(before, state)
+        attends = branch is layer.attention
+        moved = propagate(given, layer.attention, mask=mask) if attends else _through(branch, given)
+        state = _through(after, _with_skip(state, skip, moved))
+    return state
 
 
 def trajectory(
@@ -253,7 +253,9 @@ def trajectory(
     return states
 
 
-def _through(module: torch.nn.Module, state: ResidualState) -> ResidualState:
+def _through(module: torch.nn.Module | None, state: ResidualState) -> ResidualState:
+    if module is None:
+        return state
     row, mantissa, exponent = through(module, state.common, state.mantissa, state.exponent)
     return _centred(row, (mantissa, exponent))
 

@@ -78,19 +78,19 @@ def recomputed_step(network: Network) -> Step:
 
     def step(index: int, head: int, z: Tensor) -> Tensor:
         layer = network.layers[index]
-        attention = layer.attention
-        pre = layer.norm_1(z) if layer.norm == "pre" else z
+        (attention, _, before, after), *mlp = layer.sublayers()
+        pre = z if before is None else before(z)
         biases = (None if b is None else b[head] for b in (attention.b_q, attention.b_k))
         p = attention_matrix(raw_scores(pre, attention.w_q[head], attention.w_k[head], *biases))
         z = head_output(layer, head, p, pre)
         z = z if attention.b_v is None else z + attention.b_v[head] @ attention.w_o[head]
         z = z if attention.b_o is None else z + attention.b_o
-        z = _normalised(z) if layer.norm == "post" else z
-        if layer.mlp is None:
-            return z
-        branch = layer.mlp(layer.norm_2(z) if layer.norm == "pre" else z)
-        z = z + branch if layer.mlp_skip else branch
-        return layer.norm_2(z) if layer.norm == "post" else z
+        z = z if after is None else _normalise(z)
+        for branch, skip, before, after in mlp:
+            given = branch(z if before is None else before(z))
+            z = z + given if skip else given
+            z = z if after is None else after(z)
+        return z
 
     return step
 
@@ -158,7 +158,7 @@ def evaluate_paths(
     for path, state in walk(step, start, enumerate_paths(heads, depth)):
         for key in [sum(choice is not None for choice in path), *wanted.get(path, ())]:
             sums[key] += state
-    accuracy = {key: _accuracy(model, p, _normalised(total), y) for key, total in sums.items()}
+    accuracy = {key: _accuracy(model, p, _normalise(total), y) for key, total in sums.items()}
 
     def table(values: dict) -> dict:
         lengths = range(depth + 1)
@@ -198,7 +198,7 @@ def evaluate_exact(
     sums, rest, output = length_spectrum(network, start), bias_part(network, start), network(start)
     sizes = sums.flatten(1).norm(dim=-1)
     return {
-        "alone": [_accuracy(model, p, _normalised(total), y) for total in sums],
+        "alone": [_accuracy(model, p, _normalise(total), y) for total in sums],
         "up_to": [_accuracy(model, p, total + rest, y) for total in sums.cumsum(0)],
         "share": (sizes / sizes.sum()).tolist(),
         "error": float((sums.sum(0) + rest - output).norm() / output.norm()),
@@ -216,7 +216,7 @@ def coverage(heads: int, depth: int, draws: tuple[int, ...] = (5, 20)) -> dict[s
     return {str(n): [expected_distinct(count, n) / count for count in counts] for n in draws}
 
 
-def _normalised(z: Tensor) -> Tensor:
+def _normalise(z: Tensor) -> Tensor:
     return F.layer_norm(z, z.shape[-1:], eps=EPS)
 
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
+from ranklib.experiments.tasks import sorting
+from ranklib.experiments.training import Recipe, descend
 from ranklib.measures.tokens import composite_residual
 from ranklib.model.layers import Network
 from ranklib.theory.path_sums import bias_part, length_spectrum
@@ -69,11 +71,10 @@ def spectrum(seed: int, device: torch.device, tokens: int, dim: int, heads: int,
     }
 
 
-def _sorting(number: int, letters: int, tokens: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sequences of letters, and the same letters sorted; as one-hot rows with a one-hot position."""
-    given = torch.randint(letters, (number, tokens), generator=generator)
-    place = torch.eye(tokens, dtype=torch.float64).expand(number, -1, -1)
-    return torch.cat([one_hot(given, letters).double(), place], -1), given.sort(1).values
+def _one_hot(given: Tensor, letters: int) -> Tensor:
+    """Letters as one-hot rows with a one-hot position."""
+    place = torch.eye(given.shape[-1], dtype=torch.float64).expand(len(given), -1, -1)
+    return torch.cat([one_hot(given, letters).double(), place], -1)
 
 
 def trained(
@@ -98,7 +99,8 @@ def trained(
     first, last = torch.randn(2, dim, letters + tokens, generator=generator, dtype=torch.float64) / dim**0.5
     into, out = nn.Parameter(first.T.contiguous()), nn.Parameter(last[:, :letters].contiguous())
     network.to(device), into.to(device), out.to(device)
-    test, truth = _sorting(256, letters, tokens, generator)
+    fresh, truth = sorting(256, generator, letters, tokens)
+    test = _one_hot(fresh, letters)
 
     def state():
         x = (test[:64] @ into).detach()
@@ -108,13 +110,15 @@ def trained(
 
     with torch.no_grad():
         before, _ = state()
-    optimizer = torch.optim.Adam([*network.parameters(), into, out], lr=1e-3)
-    for _ in range(steps):
-        x, y = _sorting(64, letters, tokens, generator)
-        loss = cross_entropy((network(x @ into) @ out).flatten(0, 1), y.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    recipe = Recipe(rate=1e-3, steps=steps, batch=64)
+
+    def losses_at(step: int) -> Tensor:
+        given, y = sorting(recipe.batch, generator, letters, tokens)
+        guesses = network(_one_hot(given, letters) @ into) @ out
+        return cross_entropy(guesses.flatten(0, 1), y.flatten())[None]
+
+    for _ in descend(losses_at, recipe.optimizer([*network.parameters(), into, out]), recipe, [seed]):
+        pass
     with torch.no_grad():
         after, error = state()
         accuracy = float(((network(test @ into) @ out).argmax(-1) == truth).double().mean())

@@ -5,7 +5,6 @@ tokens, 2).
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
@@ -16,6 +15,7 @@ from scipy.spatial import ConvexHull
 from torch import Tensor
 
 from ranklib._checks import require_instance, require_int, require_positive
+from ranklib.tracing.models import number_words
 
 # Side of the square and standard deviation of the shift: as the paper says, and as its code does.
 HULLS = {"paper": (1.0, 1.0), "released": (10.0, 3.3)}
@@ -154,17 +154,16 @@ def tokenise(
     >>> x.tolist(), words
     ([[0, 1, 0, 2, 3, 4], [3, 2, 0, 1, 5, 6]], ['two', 'and', ',', 'so', '.', 'five', '!'])
     """
-    parts = [re.findall(r"\w+|[^\w\s]", text.lower()) for text in texts]
-    shortest = min(map(len, parts), default=0)
+    texts = list(texts)
+    shortest = min(map(len, number_words(texts)[0]), default=0)
     tokens = shortest if tokens is None else tokens
     require_int("tokens", tokens, 1)
     if not 0 < tokens <= shortest:
         raise ValueError(
             f"tokens: expected at most {shortest}, the shortest text's words, got {tokens}; ask for fewer"
         )
-    numbers: dict[str, int] = {}
-    rows = [[numbers.setdefault(word, len(numbers)) for word in words[:tokens]] for words in parts]
-    return torch.tensor(rows), list(numbers)
+    rows, words = number_words(texts, tokens)
+    return torch.tensor(rows), words
 
 
 def random_labels(x: Int[Tensor, "texts tokens"], generator: torch.Generator) -> Int[Tensor, "texts tokens"]:

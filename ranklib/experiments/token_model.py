@@ -132,16 +132,12 @@ class TokenModel:
         """As a call, with the parameters of :meth:`split`."""
         z, size = self.embed(p, x).flatten(0, 1), x.shape[:2]
         for layer in range(self.depth):
-            y = self._norm(p, f"{layer}.norm_1", z) if self.norm == "pre" else z
-            y = self._attention(p, layer, y, size)
-            z = z + y if self.skip else y
-            z = self._norm(p, f"{layer}.norm_1", z) if self.norm == "post" else z
-            if self.mlp_dim:
-                y = self._norm(p, f"{layer}.norm_2", z) if self.norm == "pre" else z
-                y = getattr(F, self.activation)(self._linear(p, f"{layer}.mlp_in", y))
-                y = self._linear(p, f"{layer}.mlp_out", y)
-                z = z + y if self.mlp_skip else y
-                z = self._norm(p, f"{layer}.norm_2", z) if self.norm == "post" else z
+            parts = [("norm_1", self.skip, self._attention), ("norm_2", self.mlp_skip, self._mlp)]
+            for norm, skip, branch in parts if self.mlp_dim else parts[:1]:
+                y = self._norm(p, f"{layer}.{norm}", z) if self.norm == "pre" else z
+                y = branch(p, layer, y, size)
+                z = z + y if skip else y
+                z = self._norm(p, f"{layer}.{norm}", z) if self.norm == "post" else z
         return self.readout(p, z).unflatten(0, size)
 
     def embed(
@@ -199,6 +195,10 @@ class TokenModel:
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         weights = torch.softmax(q @ k.mT * (self.dim // self.heads) ** -0.5, -1)
         return self._linear(p, f"{layer}.out", (weights @ v).transpose(1, 2).reshape(z.shape))
+
+    def _mlp(self, p: dict, layer: int, z: Tensor, size: tuple[int, int]) -> Tensor:
+        z = getattr(F, self.activation)(self._linear(p, f"{layer}.mlp_in", z))
+        return self._linear(p, f"{layer}.mlp_out", z)
 
     def _linear(self, p: dict, name: str, z: Tensor) -> Tensor:
         z = z @ p[name]

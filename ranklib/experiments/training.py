@@ -5,6 +5,7 @@ together, and since Adam works entry by entry, each row follows the same course 
 """
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 from tqdm.auto import tqdm
 
 from ranklib._checks import require_int, require_positive
@@ -46,10 +48,56 @@ class Recipe:
         require_int("steps", self.steps, 1)
         require_int("batch", self.batch, 1)
 
+    def optimizer(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        """Adam, or AdamW if ``decoupled``, of these parameters."""
+        kind = torch.optim.AdamW if self.decoupled else torch.optim.Adam
+        return kind(parameters, lr=self.rate, weight_decay=self.decay)
+
     def rate_at(self, step: int) -> float:
         """The learning rate of a step, the first one being 0."""
-        rate = self.rate * (1 - step / self.steps) if self.linear else self.rate
-        return rate * self.factor ** sum(step >= milestone for milestone in self.milestones)
+        return self.rate * self.factor_at(step)
+
+    def factor_at(self, step: int) -> float:
+        """The learning rate of a step over that of the first one."""
+        linear = 1 - step / self.steps if self.linear else 1.0
+        return linear * self.factor ** sum(step >= milestone for milestone in self.milestones)
+
+
+@torch.enable_grad()
+def descend(
+    losses_at: Callable[[int], Float[Tensor, " models"]],
+    optimizer: torch.optim.Optimizer,
+    recipe: Recipe,
+    seeds: Sequence[int],
+    *,
+    begin: int = 0,
+    progress: bool = False,
+) -> Iterator[tuple[int, Float[Tensor, " models"]]]:
+    """The loop of every training: a step down the sum of the losses, then (step, losses), from ``begin`` on.
+
+    ``losses_at(step)`` gives the loss of the model of each seed; the rate is the recipe's. Raises
+    ``FloatingPointError`` as soon as a loss is NaN or infinite.
+
+    >>> recipe, x = Recipe(rate=0.1, steps=100, batch=1), torch.ones(1, requires_grad=True)
+    >>> [*_, (step, loss)] = descend(lambda step: x.square(), recipe.optimizer([x]), recipe, [0])
+    >>> step, loss.item() < 1e-2
+    (99, True)
+    """
+    schedule = LambdaLR(optimizer, lambda step: recipe.factor_at(begin + step))
+    steps = range(begin, recipe.steps)
+    for step in tqdm(steps, initial=begin, total=recipe.steps, disable=not progress, desc="training"):
+        losses = losses_at(step)
+        if not torch.isfinite(losses).all():
+            bad = [seed for seed, loss in zip(seeds, losses.tolist()) if not abs(loss) < float("inf")]
+            raise FloatingPointError(
+                f"training: expected a finite loss, got NaN or infinity at step {step} for seeds {bad}; "
+                f"lower the rate {recipe.rate_at(step):g}, or look at the data"
+            )
+        optimizer.zero_grad()
+        losses.sum().backward()
+        optimizer.step()
+        schedule.step()
+        yield step, losses
 
 
 class Trained(NamedTuple):
@@ -105,8 +153,7 @@ def train(
     require_int("every", every, 1)
     draws = [model.draw(torch.Generator().manual_seed(seed), dtype) for seed in seeds]
     vectors = torch.stack(draws).to(device).requires_grad_()
-    kind = torch.optim.AdamW if recipe.decoupled else torch.optim.Adam
-    optimizer = kind([vectors], lr=recipe.rate, weight_decay=recipe.decay)
+    optimizer = recipe.optimizer([vectors])
     x, y = x.to(device), y.to(device)
     test = test and tuple(part.to(device) for part in test)
     identity = {"model": asdict(model), "recipe": asdict(recipe), "seeds": seeds, "every": every}
@@ -114,21 +161,12 @@ def train(
     if checkpoint is not None and Path(checkpoint).exists():
         begin, curve = _resume(Path(checkpoint), identity, vectors, optimizer)
     batches = -(-x.shape[1] // recipe.batch)
-    steps = range(begin, recipe.steps)
-    for step in tqdm(steps, initial=begin, total=recipe.steps, disable=not progress, desc="training"):
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.rate_at(step)
+
+    def losses_at(step: int) -> Tensor:
         at = step % batches * recipe.batch
-        losses = _losses(model, vectors, x[:, at : at + recipe.batch], y[:, at : at + recipe.batch])
-        if not torch.isfinite(losses).all():
-            bad = [seed for seed, loss in zip(seeds, losses.tolist()) if not abs(loss) < float("inf")]
-            raise FloatingPointError(
-                f"training: expected a finite loss, got NaN or infinity at step {step} for seeds {bad}; "
-                f"lower the rate {recipe.rate_at(step):g}, or look at the data"
-            )
-        optimizer.zero_grad()
-        losses.sum().backward()
-        optimizer.step()
+        return _losses(model, vectors, x[:, at : at + recipe.batch], y[:, at : at + recipe.batch])
+
+    for step, losses in descend(losses_at, optimizer, recipe, seeds, begin=begin, progress=progress):
         if (step + 1) % every == 0 or step + 1 == recipe.steps:
             point = {"step": step + 1, "loss": losses.tolist()}
             curve.append(point | ({"score": score(model, vectors.detach(), *test)} if test else {}))

@@ -6,7 +6,8 @@ under other switches, so two networks can be compared that differ in one thing o
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +19,15 @@ from ranklib.model.attention import SelfAttention
 
 NORMS = ("none", "post", "pre")
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+class SubLayer(NamedTuple):
+    """One step X <- after(skip X + branch(before(X))); a norm that is None is left out."""
+
+    branch: nn.Module
+    skip: float | int
+    before: nn.Module | None
+    after: nn.Module | None
 
 
 class Layer(nn.Module):
@@ -154,19 +164,29 @@ class Layer(nn.Module):
             norm_2=self.norm_2,
         )
 
+    def sublayers(self) -> Iterator[SubLayer]:
+        """The steps of the layer in their order, attention first: everything that walks a layer walks these.
+
+        >>> layer = Layer.random(6, generator=torch.Generator().manual_seed(0), mlp_dim=5, norm="pre")
+        >>> [(step.before is not None, step.after is not None) for step in layer.sublayers()]
+        [(True, False), (True, False)]
+        """
+        parts = (self.attention, self.skip, self.norm_1), (self.mlp, self.mlp_skip, self.norm_2)
+        for branch, skip, norm in parts:
+            if branch is not None:
+                before, after = (norm if self.norm == place else None for place in ("pre", "post"))
+                yield SubLayer(branch, skip, before, after)
+
     def forward(
         self, x: Float[Tensor, "*batch tokens dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "*batch tokens dim"]:
         """The layer's formula under its switches; ``mask`` as in ``SelfAttention.attention``."""
         self.attention.check_input(x)
-        normalised = self.norm_1(x) if self.norm == "pre" else x
-        x = _add(x, self.skip, self.attention(normalised, mask))
-        x = self.norm_1(x) if self.norm == "post" else x
-        if self.mlp is None:
-            return x
-        normalised = self.norm_2(x) if self.norm == "pre" else x
-        x = _add(x, self.mlp_skip, self.mlp(normalised))
-        return self.norm_2(x) if self.norm == "post" else x
+        for branch, skip, before, after in self.sublayers():
+            given = x if before is None else before(x)
+            x = _add(x, skip, branch(given, mask) if branch is self.attention else branch(given))
+            x = x if after is None else after(x)
+        return x
 
 
 class Network(nn.Module):
@@ -228,6 +248,17 @@ class Network(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return x
+
+
+def require_plain(network: Network, remedy: str = 'use network.switched(mlp=False, norm="none")') -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless the network is made of attention and skips only."""
+    require_instance("network", network, Network)
+    for layer in network.layers:
+        if layer.mlp is not None or layer.norm != "none":
+            mlp = "no MLP" if layer.mlp is None else "an MLP"
+            raise ValueError(
+                f"network: expected layers of attention and skip only, got {mlp} and norm={layer.norm!r}; {remedy}"
+            )
 
 
 def _add(x: Tensor, strength: float | int, branch: Tensor) -> Tensor:

@@ -166,6 +166,8 @@ def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
     fails. Raises ``ValueError`` for an unknown name, ``TypeError`` unless sizes are ``LayerSizes``. Source:
     Chapters 4 and 5.
 
+    >>> from ranklib.model.attention import SelfAttention
+    >>> from ranklib.paper.sizes import layer_sizes
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
     >>> [round(bound_value(name, sizes).item(), 3) for name in ("two_tokens", "unconditional", "memorable")]

@@ -14,7 +14,7 @@ from torch import Tensor
 from ranklib._checks import require_instance
 from ranklib.exact.propagation import ResidualState, propagate
 from ranklib.model.attention import SelfAttention
-from ranklib.model.layers import Network
+from ranklib.model.layers import Network, require_plain
 from ranklib.paper.bounds import Hypothesis, bound_named
 from ranklib.paper.centres import residual_about
 from ranklib.paper.enclosure import enclose_least, enclosure, log10_bounds
@@ -79,15 +79,14 @@ def measure_layer(
     Measured through ``propagate``, so it resolves residuals far below the rounding of X. One sample. Raises
     as ``propagate`` and ``enclosure`` do.
 
+    >>> import torch
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
     >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[0.5], [-0.5]]).double(), -999)
     >>> [round(value, 3) for value in measure_layer(attention, pair)]  # 2^-3000 sqrt 2
     [-902.939, -902.939]
     """
-    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
-    after = propagate(state, attention)
-    return enclosure(after, tol)
+    return enclosure(propagate(ResidualState.of(x), attention), tol)
 
 
 def check_layer(
@@ -104,6 +103,7 @@ def check_layer(
     ``ValueError`` for an unknown bound, a centre together with a ``ResidualState``, and as ``measure_layer``.
     Source: Chapters 4 to 6.
 
+    >>> import torch
     >>> generator = torch.Generator().manual_seed(0)
     >>> attention = SelfAttention.random(5, generator=generator)
     >>> found = check_layer(attention, torch.randn(7, 5, dtype=torch.float64, generator=generator))
@@ -112,12 +112,9 @@ def check_layer(
     """
     bound_named(bound)
     require_instance("attention", attention, SelfAttention)
-    if isinstance(x, ResidualState):
-        if centre is not None:
-            raise ValueError("centre: expected None with a ResidualState, got a row; pass the tokens instead")
-        state = x
-    else:
-        state = ResidualState.of(x)
+    if isinstance(x, ResidualState) and centre is not None:
+        raise ValueError("centre: expected None with a ResidualState, got a row; pass the tokens instead")
+    state = ResidualState.of(x)
     if centre is None:
         residual, exponent = state.mantissa - enclose_least(state.mantissa, tol).centre, state.exponent
     else:
@@ -137,23 +134,18 @@ def check_network(
     The states are propagated exactly, with the skip of the layer if it has one. Raises ``ValueError`` for a
     layer with an MLP or a norm, and as ``check_layer`` does. Source: Chapter 5, Theorem (L layers).
 
+    >>> import torch
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=6, dim=5, skip=False, generator=generator)
     >>> found = check_network(network, torch.randn(7, 5, dtype=torch.float64, generator=generator))
     >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_upper < -9
     (True, True)
     """
-    require_instance("network", network, Network)
+    require_plain(network)
     bound_named(bound)
-    state, found = x if isinstance(x, ResidualState) else ResidualState.of(x), []
+    state, found = ResidualState.of(x), []
     least = enclose_least(state.mantissa, tol)
     for layer in network.layers:
-        if layer.mlp is not None or layer.norm != "none":
-            parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}"
-            raise ValueError(
-                f"network: expected attention and skip only, got {parts}; "
-                'use network.switched(mlp=False, norm="none")'
-            )
         sizes = sizes_of(layer.attention, state.mantissa - least.centre, state.exponent)
         after = propagate(state, layer.attention)
         least = enclose_least(after.mantissa, tol)

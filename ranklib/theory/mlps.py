@@ -191,7 +191,7 @@ def check_mlp(
     >>> found.holds, round(found.bound, 2), round(found.measured[1], 2)  # sqrt 2 times 2, attained
     (True, 2.83, 2.83)
     """
-    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
+    state = ResidualState.of(x)
     factor = float(lip(mlp, skip))
     _, mantissa, exponent = through(mlp, state.common, state.mantissa, state.exponent)
     if skip:
@@ -225,7 +225,7 @@ def check_mlp_layer(
             f"layer: expected attention without skip or norm, got skip={layer.skip}, norm={layer.norm!r}; "
             'use layer.switched(skip=False, norm="none")'
         )
-    state = x if isinstance(x, ResidualState) else ResidualState.of(x)
+    state = ResidualState.of(x)
     found = check_layer(layer.attention, state, bound, tol=tol)
     factor = 1.0 if layer.mlp is None else float(lip(layer.mlp, layer.mlp_skip))
     measured = enclosure(propagate_layer(state, layer), tol)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from ranklib._checks import require_instance
 from ranklib.model.attention import SelfAttention
-from ranklib.model.layers import Network
-from ranklib.theory.paths import require_attentions, require_plain
+from ranklib.model.layers import Network, require_plain
+from ranklib.theory.paths import NO_LIST, require_attentions
 
 
 def length_spectrum(
@@ -50,7 +50,7 @@ def length_spectrum(
         return _sweep(network, torch.stack([x, x], -2), 1, mask)[..., 1:, :].movedim(-2, 0)
     if mask is not None:
         raise ValueError("mask: expected None with attentions, got both; the attentions are masked already")
-    require_plain(network)
+    require_plain(network, NO_LIST)
     require_attentions(network, attentions, x)
     return _sweep(network, x.unsqueeze(-2), 0, None, attentions).movedim(-2, 0)
 
@@ -83,14 +83,14 @@ def _sweep(network: Network, z: Tensor, known: int, mask, attentions: Sequence[T
     and ReLU for all. The other slots are the sums by length.
     """
     for layer, p in itertools.zip_longest(network.layers, attentions):
-        before = _norm(layer.norm_1, z, known) if layer.norm == "pre" else z
-        p = layer.attention.attention(before[..., 0, :], mask) if p is None else p
-        z = _by_length(float(layer.skip) * z, _heads(layer.attention, p, before, known), known)
-        z = _norm(layer.norm_1, z, known) if layer.norm == "post" else z
-        if layer.mlp is not None:
-            before = _norm(layer.norm_2, z, known) if layer.norm == "pre" else z
-            z = float(layer.mlp_skip) * z + _mlp(layer.mlp, before, known)
-            z = _norm(layer.norm_2, z, known) if layer.norm == "post" else z
+        for branch, skip, before, after in layer.sublayers():
+            given = _norm(before, z, known)
+            if branch is layer.attention:
+                p = branch.attention(given[..., 0, :], mask) if p is None else p
+                z = _by_length(float(skip) * z, _heads(branch, p, given, known), known)
+            else:
+                z = float(skip) * z + _mlp(branch, given, known)
+            z = _norm(after, z, known)
     return z
 
 
@@ -109,7 +109,9 @@ def _heads(attention: SelfAttention, p: Tensor, z: Tensor, known: int) -> Tensor
     return _add_bias(torch.einsum("...hikv,hvd->...ikd", mixed, attention.w_o), attention.bias, known)
 
 
-def _norm(module: nn.LayerNorm, z: Tensor, known: int) -> Tensor:
+def _norm(module: nn.LayerNorm | None, z: Tensor, known: int) -> Tensor:
+    if module is None:
+        return z
     variance = z[..., :1, :].var(-1, unbiased=False, keepdim=True)
     z = (z - z.mean(-1, keepdim=True)) * (variance + module.eps).rsqrt()
     z = z if module.weight is None else z * module.weight
@@ -135,8 +137,7 @@ def _require_affine_when_frozen(network: Network) -> None:
     """Raise unless each norm is a LayerNorm over the features and each MLP is made of Linear and ReLU."""
     require_instance("network", network, Network)
     for layer in network.layers:
-        norms = () if layer.norm == "none" else (layer.norm_1, layer.norm_2)[: 1 if layer.mlp is None else 2]
-        for norm in norms:
+        for norm in (norm for step in layer.sublayers() for norm in step[2:] if norm is not None):
             if not isinstance(norm, nn.LayerNorm) or norm.normalized_shape != (layer.attention.dims.dim,):
                 raise ValueError(
                     f"network: expected LayerNorm over the features of a token, got {norm}; "

@@ -21,10 +21,11 @@ from ranklib._checks import (
     require_int,
     require_shape,
 )
-from ranklib.model.layers import Network
+from ranklib.model.layers import Network, require_plain
 
 Path = tuple[int | None, ...]
 MOST_PATHS = 10**6
+NO_LIST = "use network.switched(mlp=False, norm='none'), or length_spectrum without attentions"
 
 
 def count_paths(heads: int, depth: int, length: int) -> int:
@@ -115,8 +116,8 @@ def frozen_attention(
     require_instance("network", network, Network)
     attentions = []
     for layer, state in zip(network.layers, network.trace(x, mask)):
-        state = layer.norm_1(state) if layer.norm == "pre" else state
-        attentions.append(layer.attention.attention(state, mask))
+        before = next(layer.sublayers()).before
+        attentions.append(layer.attention.attention(state if before is None else before(state), mask))
     return attentions
 
 
@@ -141,7 +142,7 @@ def path_matrices(
     >>> torch.allclose(w_path, network.layers[0].attention.w[1])
     True
     """
-    require_plain(network)
+    require_plain(network, NO_LIST)
     require_attentions(network, attentions)
     _require_path(network, path)
     tokens, dim = attentions[0].shape[-1], network.layers[0].attention.dims.dim
@@ -176,7 +177,7 @@ def path_output(
     >>> [round(path_output(network, x, p, path)[0].item(), 4) for path in enumerate_paths(1, 2)]
     [0.5, 0.1846, 0.1225, 0.0452]
     """
-    require_plain(network)
+    require_plain(network, NO_LIST)
     require_attentions(network, attentions, x)
     _require_path(network, path)
     for layer, p, head in zip(network.layers, attentions, path):
@@ -202,7 +203,7 @@ def bias_row(network: Network) -> Float[Tensor, " dim"]:
     >>> torch.allclose(network(zero), bias_row(network).expand(7, 5))
     True
     """
-    require_plain(network)
+    require_plain(network, NO_LIST)
     row = torch.zeros_like(network.layers[0].attention.bias)
     for layer in network.layers:
         attention = layer.attention
@@ -220,18 +221,6 @@ def _require_length(length: int, depth: int) -> None:
     require_int("length", length, 0)
     if length > depth:
         raise ValueError(f"length: expected at most depth={depth}, got {length}; use length={depth}")
-
-
-def require_plain(network: Network) -> None:
-    """Raise unless the network is made of attention and skips only."""
-    require_instance("network", network, Network)
-    for layer in network.layers:
-        if layer.mlp is not None or layer.norm != "none":
-            mlp = "no MLP" if layer.mlp is None else "an MLP"
-            raise ValueError(
-                f"network: expected layers of attention and skip only, got {mlp} and norm={layer.norm!r}; "
-                "use network.switched(mlp=False, norm='none'), or length_spectrum without attentions"
-            )
 
 
 def require_attentions(network: Network, attentions: Sequence[Tensor], x: Tensor | None = None) -> None:

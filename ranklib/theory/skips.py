@@ -14,7 +14,7 @@ from torch import Tensor
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
 from ranklib.exact.propagation import ResidualState, propagate_layer
 from ranklib.model.attention import SelfAttention
-from ranklib.model.layers import Layer, Network
+from ranklib.model.layers import Layer, Network, require_plain
 from ranklib.model.softmax import attention_matrix, score_parts
 from ranklib.paper.bounds import Hypothesis
 from ranklib.paper.centres import residual_about
@@ -192,17 +192,13 @@ def check_slow_decay(
     >>> found.k, found.fails, found.holds
     (2.0, [1, 2], True)
     """
-    require_instance("network", network, Network)
-    for layer in network.layers:
-        if layer.mlp is not None or layer.norm != "none" or float(layer.skip) != 1:
-            parts = f"mlp={type(layer.mlp).__name__}, norm={layer.norm!r}, skip={layer.skip}"
-            raise ValueError(
-                f"network: expected attention and skips of strength 1, got {parts}; "
-                'use network.switched(skip=True, mlp=False, norm="none")'
-            )
+    remedy = 'use network.switched(skip=True, mlp=False, norm="none")'
+    require_plain(network, remedy)
+    if skips := [layer.skip for layer in network.layers if float(layer.skip) != 1]:
+        raise ValueError(f"network: expected skips of strength 1, got {skips}; {remedy}")
     weights = [weight_norms(layer.attention) for layer in network.layers]
     k = max((q * (w_1 + w_inf)).sum().item() for q, w_1, w_inf in weights)
-    states = [x if isinstance(x, ResidualState) else ResidualState.of(x)]
+    states = [ResidualState.of(x)]
     for layer in network.layers:
         states.append(propagate_layer(states[-1], layer))
     measured = [enclosure(state, tol) for state in states]

