@@ -8,6 +8,10 @@ TORCH_INDEX ?=
 # What make check looks at: everything, a room (ROOM=theory), or a path (ROOM=tests/theory/test_skips.py,
 # ROOM=chapters/mlps.ipynb).
 ROOM ?=
+# Part of the name of what make portable (make faults) runs; everything if empty.
+ONLY ?=
+# A seed of rounding noise for make test; see CONTRIBUTING.
+NOISE ?=
 # Which chapters run in the Colab-like environment: some, or all of them, as the workflow does once a week.
 COLAB ?= some
 # A small trained model in a package. Without it the tests that need it are skipped, with a message.
@@ -26,7 +30,7 @@ endif
 LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser book serve test run results bench repository clean
+.PHONY: help setup browser book serve test portable run results bench repository clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -49,6 +53,12 @@ setup: .venv/.installed  ## install what is missing into .venv
 	.venv-colab/bin/pip install --no-compile --quiet --disable-pip-version-check -r tests/colab-requirements.txt
 	@touch $@
 
+.venv-lowest/.installed: pyproject.toml
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	@if [ -n "$(TORCH_INDEX)" ]; then .venv-lowest/bin/pip install --no-compile --quiet --index-url $(TORCH_INDEX) $$($(PYTHON) scripts/portable.py --floors | grep '^torch=='); fi
+	$(PYTHON) scripts/portable.py --floors | xargs .venv-lowest/bin/pip install --no-compile --quiet --disable-pip-version-check nbval pytest-xdist ipykernel
+	@touch $@
+
 browser:  ## install Chromium for the tests, where Debian's packages can be had
 	@scripts/install_browser.sh
 
@@ -60,7 +70,7 @@ serve: book  ## build and serve the site at http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 test: book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
-	$(QUICK) COLAB=$(COLAB) $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) $(LONGEST) chapters tests
+	$(QUICK) COLAB=$(COLAB) $(BIN)/pytest -q $(if $(NOISE),--rounding-noise=$(NOISE)) -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) $(LONGEST) chapters tests
 
 check: setup  ## format, lint and the fast tests, in a minute; one room or path in seconds: make check ROOM=theory
 	@test -e "$(PLACE)" || { echo "ROOM: expected one of $(ROOMS), or a path, got $(ROOM); correct it"; exit 1; }
@@ -75,6 +85,9 @@ format: setup  ## write Python files as ruff does
 faults: setup  ## plant faults and show which command catches each: make faults, or make faults ONLY=softmax
 	$(QUICK) $(BIN)/python scripts/plant_faults.py $(ONLY)
 
+portable: setup $(if $(findstring lowest,$(or $(ONLY),lowest)),.venv-lowest/.installed)  ## tests and chapters as on other processors, and with the lowest versions: make portable, or make portable ONLY=avx2
+	@$(BIN)/python scripts/portable.py $(ONLY)
+
 run: setup  ## execute chapters in place: make run, or make run CHAPTER=front-page
 	$(BIN)/python scripts/run_notebooks.py $(CHAPTER)
 
@@ -87,5 +100,5 @@ bench: setup  ## measure each claim about speed or memory, both sides in one run
 repository: setup  ## change the public address everywhere: make repository URL=https://github.com/name/book
 	$(BIN)/python scripts/set_repository.py $(URL)
 
-clean:  ## remove the built site and both environments
-	rm -rf _build build *.egg-info .venv .venv-colab .pytest_cache .hypothesis
+clean:  ## remove the built site and the environments
+	rm -rf _build build *.egg-info .venv .venv-colab .venv-lowest .pytest_cache .hypothesis

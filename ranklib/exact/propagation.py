@@ -113,8 +113,8 @@ class ResidualState:
     def log10_size(self) -> float:
         """log10 of sqrt(||.||_1 ||.||_inf) of the residual about the mean; -inf when all rows are equal.
 
-        >>> ResidualState.of(torch.tensor([[3.0], [1.0]])).log10_size() == math.log10(2) / 2
-        True
+        >>> round(ResidualState.of(torch.tensor([[3.0], [1.0]])).log10_size(), 4)
+        0.1505
         """
         entries = (self.mantissa - self.mantissa.mean(0)).abs()
         square = float(entries.sum(0).max() * entries.sum(1).max())

@@ -70,10 +70,15 @@ def printed_depth(
     require_int("depth", depth, 0)
     if depth > 600:
         raise ValueError(f"depth: expected at most 600, got {depth}; 3^depth leaves the range of float64")
-    c, log10_rho = size_of("c", c), size_of("rho", rho).log10()
+    c, rho = size_of("c", c), size_of("rho", rho)
+    log10_rho = rho.log10()
     if depth == 0:
         return log10_rho.expand(torch.broadcast_shapes(c.shape, log10_rho.shape))
-    return (3.0**depth - 1) / 2 * (c.log10() + 2 * log10_rho) + log10_rho
+    # The product first: its logarithm is 0 at 1, where a sum of two logarithms leaves a last digit times 3^L.
+    product, limits = c * rho.square(), torch.finfo(c.dtype)
+    fits = (product >= limits.tiny) & (product <= limits.max)
+    log10_product = torch.where(fits, product.log10(), c.log10() + 2 * log10_rho)
+    return (3.0**depth - 1) / 2 * log10_product + log10_rho
 
 
 def converges(c: float, rho: float) -> Hypothesis:
