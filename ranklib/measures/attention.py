@@ -51,30 +51,13 @@ def attention_entropy(p: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, 
     return torch.special.entr(_attention(p)).sum(-1)
 
 
-def inverse_participation(p: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*batch queries"]:
-    r"""The chance that two draws from a row of attention are the same key.
-
-    .. math:: \sum_j P_{ij}^2
-
-    Range [1/n, 1], one number for each query: 1/n for uniform attention, 1 for a single key. The
-    reciprocal is the number of keys in use. Rows that are not probabilities raise ``ValueError``.
-
-    >>> import torch
-    >>> inverse_participation(torch.tensor([[0.5, 0.5], [0.0, 1.0]]))
-    tensor([0.5000, 1.0000])
-
-    Source: Chapter 12.
-    """
-    return _attention(p).square().sum(-1)
-
-
 def spectral_gap(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch"]:
     r"""One minus the modulus of the second eigenvalue: how fast powers of P forget, in the end.
 
     .. math:: 1 - |\lambda_2(P)|, \qquad |\lambda_1| \ge |\lambda_2| \ge \dots
 
     Range [0, 1]; 1 where P has equal rows, 0 where tokens never mix. For a non-normal P it says nothing
-    about a single layer: look at ``singular_gap`` and ``dobrushin`` too. Needs two tokens and rows that
+    about a single layer: look at ``dobrushin`` too. Needs two tokens and rows that
     are probabilities, else ``ValueError``.
 
     >>> import torch
@@ -85,24 +68,6 @@ def spectral_gap(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*ba
     """
     sizes = torch.linalg.eigvals(_square_attention(p)).abs()
     return (1 - sizes.topk(2).values[..., 1]).clamp(0, 1)
-
-
-def singular_gap(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch"]:
-    r"""The difference of the two largest singular values of an attention matrix.
-
-    .. math:: s_1(P) - s_2(P)
-
-    Range [0, sqrt n], as 1 <= s_1 <= sqrt n. Unlike ``spectral_gap`` it can exceed 1; the two agree where
-    P is symmetric. Needs two tokens and rows that are probabilities, else ``ValueError``.
-
-    >>> import torch
-    >>> singular_gap(torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
-    tensor(0.5000)
-
-    Source: Chapter 12.
-    """
-    singular = torch.linalg.svdvals(_square_attention(p))
-    return singular[..., 0] - singular[..., 1]
 
 
 def dobrushin(p: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*batch"]:

@@ -7,8 +7,6 @@ from torch import Tensor
 from ranklib.measures.attention import (
     attention_entropy,
     dobrushin,
-    inverse_participation,
-    singular_gap,
     spectral_gap,
 )
 from ranklib.measures.spectrum import (
@@ -51,6 +49,5 @@ MEASURES: dict[str, Callable[..., Tensor]] = {
 
 # The measures of an attention matrix.
 ATTENTION_MEASURES: dict[str, Callable[..., Tensor]] = {
-    measure.__name__: measure
-    for measure in (attention_entropy, inverse_participation, spectral_gap, singular_gap, dobrushin)
+    measure.__name__: measure for measure in (attention_entropy, spectral_gap, dobrushin)
 }

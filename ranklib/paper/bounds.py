@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ranklib._checks import require_instance
 from ranklib.paper.constants import (
+    FOUR,
     const_osc,
     const_osc_heads,
     f_slope,
@@ -84,9 +85,6 @@ VALUES: dict[str, Callable[[LayerSizes], Tensor | float]] = {
     "osc": lambda s: s.osc.max(),
     "shape": lambda s: s.shape,
 }
-
-# Lambda, osc(E) and n up to which the constant 4 is proved (Chapter 4, Theorem (Constant four)).
-FOUR = {"lam": 6.5, "osc": 5.62, "tokens": 676}
 
 ONE = {"heads": 1}
 

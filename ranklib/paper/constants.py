@@ -14,6 +14,12 @@ from torch import Tensor
 
 from ranklib._checks import require_all, require_float
 
+FOUR = {"lam": 6.5, "osc": 5.62, "tokens": 676}
+"""Lambda, osc(E) and n up to which the constant 4 is proved, each by itself (Theorem (Constant four)).
+
+G(6.5) < 4 * 6.5 and C(5.62) < 4; beyond Lambda = 6.5, sqrt(676) = 4 * 6.5 is enough.
+"""
+
 
 def kappa(t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""The mean of e^{ts} over s in [0, 1], accurate near 0.

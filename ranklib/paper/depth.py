@@ -8,11 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance, require_int
-from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
-from ranklib.paper.bounds import Hypothesis, bound_value
+from ranklib.paper.bounds import Hypothesis
 from ranklib.paper.constants import f_slope, g_slope
-from ranklib.paper.sizes import LayerSizes, lam, size_of, weight_norms
+from ranklib.paper.sizes import lam, size_of, weight_norms
 
 
 class Beta(NamedTuple):
@@ -91,23 +90,6 @@ def converges(c: float, rho: float) -> Hypothesis:
     """
     value = (size_of("c", c) * size_of("rho", rho).square()).item()
     return Hypothesis(value, 1.0, value < 1)
-
-
-def contraction(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float[Tensor, "*batch"]:
-    """The factor sqrt(S_1 S_inf), for one head G(Lambda) ||W||: the layer contracts where it is below 1.
-
-    Errors as in ``lam``. Source: Chapter 4, Theorem (One layer), and Chapter 5, Theorem (Many heads).
-
-    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
-    >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
-    >>> [contraction(attention, rho).item() < 1 for rho in (0.5, 2.0)]
-    [True, False]
-    """
-    require_instance("attention", attention, SelfAttention)
-    q, w_1, w_inf = weight_norms(attention)
-    rho = size_of("rho", rho).to(q)
-    sizes = LayerSizes(1, rho, rho.log10(), q, w_1, w_inf, q * rho[..., None])
-    return bound_value("separate_many_heads", sizes) / torch.where(rho > 0, rho, 1)
 
 
 class DepthBound(NamedTuple):

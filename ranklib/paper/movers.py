@@ -151,24 +151,6 @@ def clean_family(m: int, eta: Fraction | float = 1e-9) -> Instance:
     return clean_movers(m, eta).instance()
 
 
-def clean_family_bound(m: int) -> float:
-    """sqrt(1.3851 m), below ||res SA(X)|| of the clean family about every centre as eta goes to 0.
-
-    >>> round(clean_family_bound(1636), 4)
-    47.6028
-    """
-    return clean_movers(m).lower
-
-
-def clean_family_matrix(m: int, eta: Fraction | float = 1e-9) -> Float[Tensor, "tokens dim"]:
-    """The output SA(X) of the clean family as an explicit matrix, (3m + 1, m + 1).
-
-    >>> clean_family_matrix(5).shape
-    torch.Size([16, 6])
-    """
-    return clean_movers(m, eta).output()
-
-
 def pocket_family() -> Movers:
     """6001 tokens, weights 12000 : 1 : 1e-6 and gain 126000: 50.7816 > 46.9761 on a pocket calculator.
 

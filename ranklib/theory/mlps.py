@@ -18,9 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.exact.modules import through
 from ranklib.exact.propagation import ResidualState, propagate_layer
-from ranklib.exact.scaled import sum_scaled
 from ranklib.model.layers import Layer
 from ranklib.paper.checks import Check, check_layer
 from ranklib.paper.enclosure import enclosure
@@ -171,34 +169,6 @@ def attained(
     require_float("jacobian", jacobian)
     require_shape("jacobian", jacobian, "(out, dim)", jacobian.ndim == 2 and len(jacobian) > 0)
     return max_row_sum(jacobian), max_col_sum(jacobian)
-
-
-def check_mlp(
-    mlp: nn.Module,
-    x: Float[Tensor, "tokens dim"] | ResidualState,
-    skip: float | int = 0,
-    tol: float = 1e-3,
-) -> Check:
-    """||res (skip X + mlp(X))|| beside lambda ||res X||, with lambda = ``lip(mlp, skip)``.
-
-    The output is measured by ``ranklib.exact.modules.through``, far below the rounding of X too; residuals are
-    enclosed to the relative gap ``tol``. Raises as ``lip``, ``through`` and ``residual_size`` do. Source:
-    Chapter 8, Theorem (Both norms).
-
-    >>> linear = nn.Linear(2, 1, bias=False).double()
-    >>> linear.weight.data = torch.tensor([[1.0, -1.0]]).double()
-    >>> found = check_mlp(linear, torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).double())
-    >>> found.holds, round(found.bound, 2), round(found.measured[1], 2)  # sqrt 2 times 2, attained
-    (True, 2.83, 2.83)
-    """
-    state = ResidualState.of(x)
-    factor = float(lip(mlp, skip))
-    _, mantissa, exponent = through(mlp, state.common, state.mantissa, state.exponent)
-    if skip:
-        terms = [(float(skip) * state.mantissa, state.exponent), (mantissa, exponent)]
-        mantissa, exponent = sum_scaled(terms)
-    output = ResidualState(torch.zeros_like(mantissa[0]), mantissa, exponent)
-    return Check(enclosure(state, tol)[1] + _log10(factor), *enclosure(output, tol))
 
 
 def check_mlp_layer(

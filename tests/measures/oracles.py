@@ -163,19 +163,8 @@ def attention_entropy(p):
 
 
 @oracle()
-def inverse_participation(p):
-    return torch.stack([(row * row).sum() for row in p])
-
-
-@oracle()
 def spectral_gap(p):
     return 1 - torch.linalg.eigvals(p).abs().sort().values[-2]
-
-
-@oracle()
-def singular_gap(p):
-    first, second, *_ = singular_values(p)
-    return first - second
 
 
 @oracle()

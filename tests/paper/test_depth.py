@@ -10,7 +10,7 @@ from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.checks import check_network
 from ranklib.paper.constants import f_lambda, g_lambda
-from ranklib.paper.depth import beta, contraction, converges, printed_depth, proved_depth
+from ranklib.paper.depth import beta, converges, printed_depth, proved_depth
 from ranklib.paper.least import residual_size
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.paper.sizes import lam
@@ -104,7 +104,6 @@ def test_bad_networks_and_sizes_say_what_was_expected():
     network = Network.random(2, 5, mlp_dim=3, generator=rng(12))
     layers = [SelfAttention.random(5, h, 3, 2, generator=rng(1)) for h in (1, 2)]
     for call in (
-        lambda: contraction(layers[0], math.inf),
         lambda: printed_depth(-1.0, 1.0, 1),
         lambda: printed_depth(1.0, math.nan, 1),
         lambda: printed_depth(1.0, 1.0, -1),
@@ -116,7 +115,6 @@ def test_bad_networks_and_sizes_say_what_was_expected():
         raises_its_own_message(ValueError, call)
     plain = import_plain("ranklib.paper.depth")
     for call in (
-        lambda: plain.contraction(None, 1.0),
         lambda: plain.beta(None),
         lambda: plain.printed_depth(1.0, 1.0, 1.5),
         lambda: plain.printed_depth(1.0, torch.ones(1, dtype=torch.int64), 1),

@@ -15,8 +15,6 @@ from ranklib.paper.movers import (
     best_movers,
     best_ratios,
     clean_family,
-    clean_family_bound,
-    clean_family_matrix,
     clean_movers,
     pocket_family,
 )
@@ -69,16 +67,13 @@ def test_clean_family_starts_at_4909_tokens():
         assert before.ratio < 1 < at.ratio
     for m in (2, 7, 1636, 2000):
         assert clean_movers(m).lower_squared == Fraction(13851, 10000) * m
-        assert clean_family_bound(m) == pytest.approx(math.sqrt(1.3851 * m), rel=1e-15)
         assert clean_movers(m, one_number=True).lower_squared == Fraction(81, 100) ** 2 * m
     assert clean_movers(2000).ratio == pytest.approx(1.0874, abs=1e-4)
     assert clean_movers(1636, 1e-9).ratio > 1, "a positive weight of the stayers suffices"
 
 
 def test_clean_family_is_that_of_the_movers():
-    family = clean_movers(3, 1e-4)
-    assert torch.equal(clean_family_matrix(3, 1e-4), family.output())
-    assert clean_family(3, 1e-4).facts == family.instance().facts
+    assert clean_family(3, 1e-4).facts == clean_movers(3, 1e-4).instance().facts
     for norm in (max_col_sum, max_row_sum):
         assert norm(clean_family(3).x) == 1
 
