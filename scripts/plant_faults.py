@@ -1,0 +1,185 @@
+"""Plant one fault at a time in a copy of the tree, and show which command turns red.
+
+All faults, or those whose module or reason holds one of the words given as arguments. For each, the fast tests of
+the module's room run first, then all that ``make check`` runs, then the slow tests that ``make test`` adds, until
+something fails. Browser, Colab and notebook runs are left out: what only they could see has no fault here.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = int(os.environ.get("WORKERS", "2"))
+LIMIT = 1200  # seconds for one run of pytest
+
+
+class Fault(NamedTuple):
+    """One slip: in ``ranklib/MODULE.py`` the text ``old`` becomes ``new``."""
+
+    module: str
+    old: str
+    new: str
+    why: str
+
+
+FAULTS = [
+    Fault("model/softmax", "x @ (w_k @ b_q[..., None])).mT", "x @ (w_k @ b_q[..., None]))", "a swapped axis"),
+    Fault("model/attention", "(scale / dim**0.5)", "(scale / (dim + 1) ** 0.5)", "the law of the weights"),
+    Fault("model/layers", "float(strength) * x + branch", "float(strength) * x - branch", "a sign"),
+    Fault("model/positions", "place - place[:, None] + len(place) - 1", "place[:, None] - place + len(place) - 1",
+          "keys for queries"),
+    Fault("paper/norms", "size.sum(-2).amax(-1).sqrt() * size.sum(-1)", "size.sum(-2).amax(-1).sqrt() * size.sum(-2)",
+          "columns twice"),
+    Fault("paper/centres", "x.amin(-2) / 2 + x.amax(-2) / 2", "x.amin(-2) / 2 + x.mean(-2) / 2", "mean for largest"),
+    Fault("paper/least", "(len(matrix) - 1) // 2", "len(matrix) // 2 - 1", "an off-by-one in the median"),
+    Fault("paper/certificate", "max(0.5 * float(np.abs(y - y[far])", "max(0.55 * float(np.abs(y - y[far])",
+          "a lower bound too large"),
+    Fault("paper/constants", "(kappa(osc / 2).square() / 2 +", "(kappa(osc / 2).square() / 2.02 +", "a wrong constant"),
+    Fault("paper/sizes", "e.amax(-1) - e.amin(-1)", "e.amax(-2) - e.amin(-2)", "a swapped axis"),
+    Fault("paper/bounds", "vartheta(2 * s.lam), s.q * s.w_inf", "vartheta(2 * s.lam), s.q * s.w_1", "columns for rows"),
+    Fault("paper/checks", "self.log10_upper <= self.log10_bound", "self.log10_lower <= self.log10_bound",
+          "certified by the lower end"),
+    Fault("paper/depth", "(3.0**depth - 1) / 2", "(3.0**depth - 1) / 3", "the exponent of c"),
+    Fault("paper/enclosure", "value * (1 + width), centre", "value * (1 - width), centre", "an enclosure that is none"),
+    Fault("paper/counterexamples", "/ w / 16", "/ w / 15", "a wrong constant"),
+    Fault("paper/clean_family", "kinks = (alpha, beta, (alpha + beta - delta) / 2,",
+          "kinks = (alpha, beta, (alpha + beta + delta) / 2,", "one kink forgotten"),
+    Fault("theory/diameter", "return (osc / 4).tanh()", "return (osc / 4.04).tanh()", "a wrong constant of the bound"),
+    Fault("theory/paths", "p[..., head, :, :] @ p_path", "p_path @ p[..., head, :, :]", "the order of the layers"),
+    Fault("theory/path_sums", "variance + module.eps", "variance - module.eps", "a sign"),
+    Fault("theory/skips", "max(strength - s_1, 0) * max(strength - s_inf, 0)",
+          "max(strength - s_1, 0) * max(strength - s_1, 0)", "one norm twice"),
+    Fault("theory/mlps", "high * minus - low * plus - own)", "high * minus - low * plus + own)", "a sign"),
+    Fault("theory/layernorm", "x.shape[-1] ** 0.75 / least", "x.shape[-1] ** 0.5 / least", "a wrong power"),
+    Fault("theory/masks", "factors *= float(dobrushin(p))", "factors *= float(dobrushin(p.mT.softmax(-1)))",
+          "another matrix"),
+    Fault("theory/block", "moved = (rows - rows[..., k : k + 1, :]).abs().sum(-1) / 2",
+          "moved = (rows - rows[..., k : k + 1, :]).abs().sum(-1)", "a factor two"),
+    Fault("exact/scaled", "times_power(mantissa, -shift), exponent + shift", "times_power(mantissa, -shift), exponent - shift",
+          "a sign"),
+    Fault("exact/softmax", "(excess - total) / (1 +", "(excess - total) / (1 -", "a sign of second order"),
+    Fault("exact/modules", "(8 / math.pi) ** 0.5 * (z + 0.044715", "(8 / math.pi) ** 0.5 * (z + 0.04472",
+          "a digit of a constant"),
+    Fault("exact/propagation", "common = common + times_power(mean, exponent)", "common = common - times_power(mean, exponent)",
+          "a sign"),
+    Fault("measures/tokens", "(tokens * (tokens - 1))", "(tokens * tokens)", "pairs with themselves"),
+    Fault("measures/spectrum", "- 2 * singular.log().mean(-1)", "- singular.log().mean(-1)", "a factor two"),
+    Fault("measures/attention", "(1 - sizes.topk(2).values[..., 1])", "(1 - sizes.topk(2).values[..., 0])", "an off-by-one"),
+    Fault("tracing/switches", "args if self.is_stream(args[0]) else args[::-1]", "args[::-1] if self.is_stream(args[0]) else args",
+          "the branch for the stream"),
+    Fault("tracing/deep", "- 3 * self.log10_relative[:-1]", "- 2 * self.log10_relative[:-1]", "a wrong power"),
+    Fault("tracing/recorder", "x[chosen][self.real.to(x.device)[chosen]]", "x[chosen][self.real.to(x.device).flip(0)[chosen]]",
+          "padding of another sample"),
+    Fault("tracing/batches", "stop = min(start + step, size)", "stop = min(start + step, size - 1)", "an off-by-one"),
+    Fault("experiments/arcs", "(run[..., 0, :] - run[..., 1, :])", "(run[..., 0, :] + run[..., 1, :])", "a sign"),
+    Fault("experiments/tasks", "2 * math.pi * torch.arange", "math.pi * torch.arange", "half the circle"),
+    Fault("experiments/token_model", "(self.dim // self.heads) ** -0.5", "self.dim**-0.5", "all heads' width for one's"),
+    Fault("experiments/training", "self.rate * (1 - step / self.steps)", "self.rate * (1 - step / (self.steps - 1))",
+          "an off-by-one"),
+    Fault("experiments/path_accuracy", "math.log1p(-1 / paths)", "math.log1p(-1 / (paths + 1))", "an off-by-one"),
+    Fault("experiments/voice_albert", "values.to(scale.dtype) - zero_point", "values.to(scale.dtype) + zero_point", "a sign"),
+    Fault("proofs/engine/search", "if worst < -TOLERANCE:", "if worst < -1e6 * TOLERANCE:", "a blind search"),
+    Fault("proofs/engine/decide", "difference = (rhs - lhs).doit()", "difference = (lhs - rhs).doit()", "the wrong way round"),
+]  # fmt: skip
+
+
+def spoil(fault: Fault, tree: Path) -> None:
+    """Plant the fault in ``tree``; raise if the text that it replaces is not there exactly once."""
+    path = tree / "ranklib" / f"{fault.module}.py"
+    text = path.read_text() if path.exists() else ""
+    if text.count(fault.old) != 1:
+        raise ValueError(
+            f"ranklib/{fault.module}.py: expected the text {fault.old!r} once, got it {text.count(fault.old)} times; "
+            "choose another line of the module for its fault in scripts/plant_faults.py"
+        )
+    path.write_text(text.replace(fault.old, fault.new))
+
+
+def copy_tree(folder: Path) -> Path:
+    """The files that git knows or would add, so that a fault never touches the tree itself."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in filter(None, subprocess.check_output(command, cwd=ROOT, text=True).split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def first_red(tree: Path, *arguments: str) -> str:
+    """The first test that fails, or '' if none does."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
+    done = subprocess.run(
+        command,
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    if done.returncode in (0, 5):  # 5: no test was selected
+        return ""
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return named[1] if named else (done.stdout + done.stderr)[-300:]
+
+
+def judge(fault: Fault) -> dict:
+    """Which command catches the fault, by which test, after how many seconds."""
+    start, room = time.monotonic(), fault.module.split("/")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        tree = copy_tree(Path(folder))
+        spoil(fault, tree)
+        rest = [f"--ignore=tests/{room}", "tests"]
+        steps = (
+            ("check", ["-m", "not slow", f"tests/{room}"]),
+            ("check", ["-m", "not slow", *rest]),
+            ("test", ["-m", "slow", "--ignore=tests/book", "tests"]),
+        )
+        for command, arguments in steps:
+            if red := first_red(tree, *arguments):
+                return {"fault": fault, "by": command, "test": red, "seconds": time.monotonic() - start}
+    return {"fault": fault, "by": "", "test": "survives", "seconds": time.monotonic() - start}
+
+
+def row(found: dict) -> str:
+    fault, check = found["fault"], "yes" if found["by"] == "check" else "no"
+    test = "yes" if found["by"] else "NO"
+    return f"{fault.module:28}{fault.why:30}{check:>7}{test:>6}{found['seconds']:7.0f}  {found['test']}"
+
+
+def main(words: list[str]) -> int:
+    chosen = [f for f in FAULTS if not words or any(w in f.module or w in f.why for w in words)]
+    if not chosen:
+        sys.exit(
+            f"ONLY: expected a part of a module's name, got {words}; there are {[f.module for f in FAULTS]}"
+        )
+    print(f"{'module':28}{'fault':30}{'check':>7}{'test':>6}{'sec':>7}  first test that fails", flush=True)
+    results = []
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for found in pool.map(judge, chosen):
+            results.append(found)
+            print(row(found), flush=True)
+    by = [found["by"] for found in results]
+    print(f"{len(by)} faults: make check catches {by.count('check')}, make test {len(by) - by.count('')}")
+    return by.count("")
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1:]) else 0)
