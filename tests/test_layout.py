@@ -29,7 +29,6 @@ def file_for(module: str) -> str:
     return "/".join(filter(None, ("tests", room, f"test_{name.strip('_')}.py")))
 
 
-
 def test_every_module_has_its_test_file():
     wanted = {file_for(name): name for name in modules() if name.split("/")[0] not in TESTED_AS_A_TABLE}
     missing = [f"{file} for ranklib/{name}.py" for file, name in wanted.items() if not (ROOT / file).exists()]

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow  # an environment of its own
+
 ROOT = Path(__file__).resolve().parents[2]
 COLAB = ROOT / ".venv-colab"
 CHAPTERS = [p for p in sorted(ROOT.glob("chapters/*.ipynb")) if '"cell_type": "code"' in p.read_text()]

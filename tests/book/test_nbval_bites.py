@@ -16,6 +16,8 @@ from nbformat.v4 import new_code_cell
 
 from scripts.run_notebooks import FIXED, normalise
 
+pytestmark = pytest.mark.slow  # whole runs of notebooks
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = ROOT / "chapters" / "front-page.ipynb"
 # The root of the width, by which scores are divided, becomes another power.

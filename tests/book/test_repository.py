@@ -190,6 +190,7 @@ def test_importing_the_library_changes_nothing():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_the_package_installs_with_its_records_and_without_the_book(tmp_path):
     source, target = copy_to(tmp_path / "source"), tmp_path / "target"
     done = run(

@@ -15,6 +15,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinxext.plain_markdown import THEOREM_LINK
 from tests.book.browser import CHAPTERS, DESK, PHONE, ROOT, SITE, every_chapter, visit_fixtures
 
+pytestmark = pytest.mark.slow  # a browser on the built site
+
 INK = {"light": "rgb(26, 26, 26)", "dark": "rgb(242, 242, 242)"}
 MAX_BYTES = 2_000_000
 site, browser, contexts, visit = visit_fixtures

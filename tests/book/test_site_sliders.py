@@ -1,6 +1,10 @@
 """A browser moves every slider of the built site, and reads the pages without scripts."""
 
+import pytest
+
 from tests.book.browser import ROOT, every_chapter, visit_fixtures
+
+pytestmark = pytest.mark.slow  # a browser on the built site
 
 site, browser, contexts, visit = visit_fixtures
 

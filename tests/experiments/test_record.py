@@ -6,7 +6,6 @@ import re
 import pytest
 import torch
 
-from ranklib import _provenance
 from ranklib.experiments.record import Experiment, current_size, load_record, record
 
 SEEDS = range(3, 8)
@@ -160,10 +159,3 @@ def test_a_missing_record_says_what_there_is_and_how_to_make_it(tmp_path):
         FileNotFoundError, match=r"depth\.json, got none; record it with 'make results'.*\['width'\]"
     ):
         load_record("depth", tmp_path)
-
-
-def test_provenance_is_known_outside_a_git_repository(tmp_path, monkeypatch):
-    monkeypatch.setattr(_provenance, "_CODE", tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert _provenance.provenance([1], 0.04)["commit"] is None
-    assert round(10 * _provenance.provenance([1], 0.06)["seconds"], 9) == 1

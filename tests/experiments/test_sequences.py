@@ -68,6 +68,7 @@ def test_all_four_are_registered_in_two_sizes_with_the_papers_models():
     assert all(set(e.sizes["quick"]) == set(e.sizes["paper"]) == set(TOY[e.name]) for e in TRAINED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOY)
 def test_a_seed_decides_the_record_and_json_keeps_it(name):
     first, again, other = toy(name, 0), fresh(name, 0), toy(name, 1)
@@ -93,13 +94,3 @@ def test_memorisation_is_held_against_its_ceiling_on_text_and_on_synthetic_token
     for case in ("text", "synthetic"):
         assert out[case]["accuracy"] <= out[case]["ceiling"] + 1e-5 < 1
     assert "text" in toy("memorisation", 1) and "synthetic" not in toy("memorisation", 1)
-
-
-def test_arcs_are_drawn_as_described_and_as_released():
-    out = toy("arcs", 0)
-    for kind in ("described", "released"):
-        assert set(out[kind]) == {"bare", "skip", "mlp"}
-        for panel in out[kind].values():
-            assert len(panel["4"]["outcome"]) == len(panel["4"]["beta"]) == len(panel["4"]["gap"]) == 2
-    theory = {name: panel["4"]["theory"][0] for name, panel in out["described"].items()}
-    assert theory["bare"]["factor"] > 0 and theory["skip"]["factor"] > 0 and theory["mlp"] == {}

@@ -31,6 +31,7 @@ def letters(seeds, number=60):
 SMALL = TokenModel(depth=2, dim=8, heads=2, inputs=3, outputs=3, positions=3)
 
 
+@pytest.mark.slow
 def test_many_at_once_follow_the_same_course_as_one_after_the_other():
     seeds = [3, 5, 11]
     x, y = letters(seeds)
@@ -83,6 +84,7 @@ def test_the_rate_follows_its_schedule():
     assert Recipe(0.5, 10, 1, linear=True).rate_at(5) == 0.25
 
 
+@pytest.mark.slow
 def test_short_training_learns_to_sort_with_every_seed():
     x, y = letters(range(5), 300)
     test = tuple(letters(range(50, 55), 200))
@@ -90,6 +92,7 @@ def test_short_training_learns_to_sort_with_every_seed():
     assert sorting_baseline(3, 3) < 0.65 and min(done.curve[-1]["score"]) > 0.9
 
 
+@pytest.mark.slow
 def test_memorisation_reaches_its_ceiling_and_never_passes_it():
     seeds = range(3)
     repeats = [torch.randint(7, (4, 11), generator=seeded(seed)) for seed in seeds]
@@ -106,6 +109,7 @@ class Killed(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [[4], [4, 7]])
 @pytest.mark.parametrize("saves", [1, 2, 3])
 def test_a_killed_training_goes_on_and_ends_with_the_same_bits(tmp_path, monkeypatch, seeds, saves):

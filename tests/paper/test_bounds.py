@@ -81,6 +81,7 @@ def test_proved_bounds_hold_on_thousands_of_random_instances(tokens, dim, heads)
             assert quotient.max() <= ROUNDING, (name, quotient.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unconditional", "small_oscillation", "separate_many_heads"])
 def test_proved_bounds_hold_along_an_adversarial_search_from_the_sharp_example(name):
     generator = rng(7)

@@ -60,6 +60,7 @@ def test_beta_is_the_largest_product():
     assert found.c == pytest.approx(4 * found.printed * 2 / 3**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_proved_depth_holds_on_random_networks_with_exact_propagation(heads):
     for seed in range(2):

@@ -97,6 +97,7 @@ def test_certified_and_exact_agree_and_the_theorems_hold(family, shape):
     assert (exact.upper >= (span * pairs / 2).sqrt() / up).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n, d, points", [(7, 1, 4001), (5, 2, 301)])
 def test_brute_force_on_a_grid(family, n, d, points):

@@ -129,6 +129,7 @@ def test_numbers_agree_with_the_step(name, step):
                 assert symbols or any(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, step", ALL_STEPS, ids=IDS)
 def test_every_step_can_fail(name, step):
     """Spoil it: move an entry, turn an inequality round, lower a constant by 1 %, separate nothing."""
@@ -296,6 +297,7 @@ def test_check_all_stops_at_a_failure(monkeypatch):
         proofs.check_all(["composite_triangle", "wrong"])
 
 
+@pytest.mark.slow
 def test_messages_do_not_need_the_test_hook():
     code = (
         "import sympy as sp; from ranklib.proofs import identity\n"

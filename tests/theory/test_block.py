@@ -129,6 +129,7 @@ def block(batch, d, generator):
     return diameter(after), bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "compare,close",
     [

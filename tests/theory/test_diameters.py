@@ -75,6 +75,7 @@ def draw(batch, generator):
     return x, w_q, w_k, normal(heads, d, d, low=-1, high=0.5), b_q, b_k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 def test_100_000_random_layers_obey_the_theorem(norm):
     generator, seen, worst = torch.Generator().manual_seed(7), 0, 0.0
@@ -86,6 +87,7 @@ def test_100_000_random_layers_obey_the_theorem(norm):
     assert 0.9 < worst <= 1 + 1e-9
 
 
+@pytest.mark.slow
 def test_adversarial_layers_come_close_and_never_pass():
     """Gradient ascent on the quotient from 1000 starts, 100 steps: 100,000 layers."""
     generator = torch.Generator().manual_seed(3)

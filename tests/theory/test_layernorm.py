@@ -233,6 +233,7 @@ def test_the_pair_goes_where_the_nose_says(value):
         assert after(0.999 * found[0]) < 1e-9
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_rank_two_stays_and_attracts_token_2_only():
     x, attention = rank_two()

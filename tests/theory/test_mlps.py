@@ -178,6 +178,7 @@ def test_row_wise_l2_reading_at_its_sizes():
     assert outlier_residual(0.5, 1 / math.sqrt(8 * 1985), 3970, 10**6) > 4
 
 
+@pytest.mark.slow
 def test_outlier_residual_is_a_lower_bound_and_mostly_attained():
     attained_count = 0
     for seed in range(40):

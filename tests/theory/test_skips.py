@@ -167,6 +167,7 @@ def test_slow_decay_far_below_float64_against_mpmath():
     assert found.holds and not found.fails and found.lower[-1] == pytest.approx(found.lower[0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_slow_decay_of_random_networks():
     for seed in range(5):
         g = generator(seed)

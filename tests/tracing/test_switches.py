@@ -30,6 +30,7 @@ def agree(kind, found, expected):
     return len(found) == len(expected) == LAYERS + 1 and all(map(same, found, expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOOPS)
 def test_every_set_of_switches_gives_the_streams_of_the_hand_written_loop(kind):
     model, inputs, before = small(kind), inputs_for(kind), state_of(small(kind))
