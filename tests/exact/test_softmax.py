@@ -52,7 +52,7 @@ def test_a_large_tilt_is_a_difference_of_weights(size):
 def test_masks_change_the_base_itself():
     """B_ij - B_0j, up to what averages R - 1 c^T to zero, where c is the first row's average of R."""
     key_score, _ = inputs(1.0)
-    mask = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
+    mask = torch.ones(1, TOKENS, TOKENS, dtype=torch.bool).tril()
     log_base, log_ratio = softmax_base(key_score, mask)
     ratio, log_weights = base_difference(log_ratio, mask)
     base, weighted = log_base[0].exp(), ratio[0] * log_weights[0].exp()
