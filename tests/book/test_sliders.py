@@ -9,8 +9,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-from ranklib.book.pictures import to_svg
-from ranklib.book.sliders import MAX_FRAMES, Explorer, explore, spoken
+from ranklib.book.sliders import MAX_FRAMES, Explorer, explore
 from ranklib.book.style import ROLES, role, use_book_style
 
 SHARP = 'A "sharp" & <b>bold</b> view'
@@ -239,23 +238,3 @@ def test_the_mime_bundle_has_both_views_and_a_stable_text(explorer):
     assert set(bundle) == {"text/plain", "text/html", "application/vnd.jupyter.widget-view+json"}
     assert bundle["text/html"] == explorer.to_html()
     assert bundle["text/plain"] == repr(explorer) == "Explorer(a in ['1', '2', '5'], kind in ['x', '<y>'])"
-
-
-@pytest.mark.parametrize(
-    "value,text",
-    [(True, "on"), (False, "off"), (3, "3"), (-0.5, "−0.5"), (1e-7, "1e−07"), ("words", "words")],
-)
-def test_spoken_values(value, text):
-    assert spoken(value) == text
-
-
-def test_written_numbers_are_not_rounded():
-    """Coordinates are shortened, text is not: it is read."""
-    fig, ax = plt.subplots()
-    words = ["0.99752", "4.5398·10⁻⁵", "10.123456 of 1.0000001"]
-    for k, word in enumerate(words):
-        ax.text(0.123456, k / 3, word)
-    markup = to_svg(fig)
-    written = re.findall(r"<text[^>]*>([^<]*)</text>", markup)
-    assert [w for w in words if w not in written] == []
-    assert not re.search(r'"[^"]*\d\.\d{3,}[^"]*"', "".join(re.findall(r"<[^>]+>", markup)))

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import ranklib as rl
-from book.notebook_rules import CHAPTERS, ROOT, code_of, parsed, prose_of, read
+from tests.book.notebook_rules import CHAPTERS, ROOT, code_of, parsed, prose_of, read
 
 ROOMS = sorted(
     path.parent.name for path in (ROOT / "ranklib").glob("*/__init__.py") if path.parent.name != "results"
