@@ -30,7 +30,7 @@ endif
 LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser book serve test portable run results bench repository clean
+.PHONY: help setup browser book serve test check format faults portable run results bench repository clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
