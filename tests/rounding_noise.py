@@ -2,7 +2,7 @@
 
 Sums and products are added in another order on another processor, and exp or tanh come from another table. Their
 results then differ by a few units in the last place. With the option each result of such a kernel, forward and
-backward, moves by -2 to 2 units, decided by its value and the seed alone, so that runs repeat. Results that
+backward, moves by -2 to 2 units, decided by its digits and the seed alone, so that runs repeat. Results that
 every processor shares stay: an addition, a division, a square root, a value with few bits (0, 1, 1/4, -3), and the
 power of two that a value does not reach (no softmax passes 1).
 
@@ -56,7 +56,10 @@ def shake(array: np.ndarray, seed: int) -> None:
     integer, width, fraction = (np.int64, 64, 52) if kind == "float64" else (np.int32, 32, 23)
     bits = np.atleast_1d(array).view(integer)
     size = (bits & integer((1 << (width - 1)) - 1)).astype(np.uint64)
-    hashed = (size ^ np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
+    # The exponent does not decide: a power of two may be multiplied before or after, on every processor.
+    hashed = (
+        (size & np.uint64((1 << fraction) - 1)) ^ np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    ) * np.uint64(0xBF58476D1CE4E5B9)
     hashed = (hashed ^ (hashed >> np.uint64(31))) * np.uint64(0x94D049BB133111EB)
     step = (hashed >> np.uint64(35)).astype(np.int64) % (2 * ULPS + 1) - ULPS
     # Inside its power of two, and only if it has more bits than an exact value. Infinity and NaN have few.

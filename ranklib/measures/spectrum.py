@@ -85,8 +85,8 @@ def participation_ratio(
     noise.
 
     >>> import torch
-    >>> participation_ratio(torch.eye(5, dtype=torch.float64))
-    tensor(4.0000, dtype=torch.float64)
+    >>> round(participation_ratio(torch.eye(5, dtype=torch.float64)).item(), 9)
+    4.0
 
     Source: Chapter 12.
     """

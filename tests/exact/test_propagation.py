@@ -66,14 +66,14 @@ def base_gap(state, attention):
 
 
 @pytest.mark.parametrize("exponent", [0, -25, -170])
-@pytest.mark.parametrize("offset, limit", [(30.0, 1e-14), (1000.0, 1e-12)])
-def test_a_base_that_is_nearly_one_hot(exponent, offset, limit):
+@pytest.mark.parametrize("offset", [30.0, 1000.0])
+def test_a_base_that_is_nearly_one_hot(exponent, offset):
     """The small weights of the base carry the result; they have an exponent of their own."""
     gaps = []
     for seed in range(8):
         state = random_state(seed, exponent, offset * 2.0**-exponent)
         attention = random_attention(seed, heads=1, biases=False)
-        assert one_layer_errors(state, attention, digits=400)[0] < limit
+        assert one_layer_errors(state, attention, digits=400)[0] < 1e-15 * (1 + offset)
         gaps.append(base_gap(state, attention))
     assert max(gaps) > 0.4 * offset
 
@@ -164,7 +164,7 @@ def test_the_two_token_formula_with_an_offset(w, v):
             new = [v * (middle + half * mp.tanh(w * half * x)) for x in (high, low)]
             wanted = float((new[0] - new[1]) / 2)
         assert abs(float(got[0]) - wanted) < 1e-12 * abs(wanted)
-        assert float(got.sum()) == 0
+        assert abs(float(got.sum())) < 1e-14 * abs(wanted)
 
 
 @pytest.mark.parametrize("skip", [False, True])
@@ -204,9 +204,9 @@ def test_heads_that_cancel_leave_the_skip():
     state = random_state(0, -3)
     got = propagate(state, SelfAttention(**both), skip=True)
     assert got.exponent == state.exponent
-    assert torch.allclose(got.mantissa, state.mantissa, rtol=0, atol=1e-15)
+    assert torch.allclose(got.mantissa, state.mantissa, rtol=0, atol=1e-14)
     gone, alone = propagate(state, SelfAttention(**both)), propagate(state, one)
-    assert gone.log10_size() < alone.log10_size() - 14  # two heads in one product: zero up to rounding
+    assert gone.log10_size() < alone.log10_size() - 13  # two heads in one product: zero up to rounding
 
 
 def test_the_state_is_normalised():

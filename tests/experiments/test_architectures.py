@@ -77,7 +77,7 @@ def test_curves_at_initialisation(name):
         assert found["attention"]["mean"][:2] == pytest.approx(deep[:2].tolist(), rel=1e-9)
         assert deep[-1] < 1e-30 and found["attention"]["mean"][-1] < 1e-15
     assert found["attention + skip"]["mean"][-1] > 0.1 > 1e-6 > found["attention + mlp"]["mean"][-1]
-    assert found["attention"]["mean"][-1] < found["attention, float32"]["mean"][-1] < 1e-5
+    assert found["attention"]["mean"][-1] <= found["attention, float32"]["mean"][-1] < 1e-5
     if name != "xlnet":  # ALBERT's released switch keeps GELU, skip and LayerNorm; BERT's is the clean one
         same = found["attention + skip"] == found["attention + skip, as released"]
         assert same == (name == "bert")
