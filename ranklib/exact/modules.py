@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float
-from ranklib.exact.scaled import normalised, times_power
+from ranklib.exact.scaled import normalise, times_power
 
 Split = tuple[Tensor, Tensor, int]  # (row, mantissa, exponent), the tokens 1 row^T + 2^exponent mantissa
 
@@ -53,7 +53,7 @@ def through(
     """
     require_float("row", row)
     require_float("mantissa", mantissa)
-    mantissa, exponent = normalised((mantissa.double(), exponent))
+    mantissa, exponent = normalise((mantissa.double(), exponent))
     if exponent > LARGEST_EXPONENT:
         raise ValueError(
             f"exponent: expected a residual up to 2^{LARGEST_EXPONENT}, got 2^{exponent}; "
@@ -67,7 +67,7 @@ def through(
         )
     with torch.no_grad():
         row, mantissa, exponent = rule(module, row.double(), mantissa, exponent)
-        return row, *normalised((mantissa, exponent))
+        return row, *normalise((mantissa, exponent))
 
 
 def _sequential(module: nn.Sequential, row: Tensor, mantissa: Tensor, exponent: int) -> Split:

@@ -51,7 +51,7 @@ from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.exact.modules import through
-from ranklib.exact.scaled import Scaled, normalised, sum_scaled, times_power
+from ranklib.exact.scaled import Scaled, normalise, sum_scaled, times_power
 from ranklib.exact.softmax import (
     LEAST_LOG,
     base_difference,
@@ -108,7 +108,7 @@ class ResidualState:
         ok = x.ndim == 2 and 0 not in x.shape
         require_shape("x", x, "(tokens, dim), one sample, neither axis empty", ok)
         x = x.detach().double()
-        return _centred(x[0], (x - x[0], 0))
+        return _centre(x[0], (x - x[0], 0))
 
     def log10_size(self) -> float:
         """log10 of sqrt(||.||_1 ||.||_inf) of the residual about the mean; -inf when all rows are equal.
@@ -192,7 +192,7 @@ def propagate(
     mantissa, exponent = sum_scaled(terms)
     heads = torch.cat([(values[:, 0] + times_power(centre, e))[:, None], mantissa], 1)
     common, *residual = (heads.transpose(0, 1).flatten(1) @ w_o.flatten(0, 1)).tensor_split([1])
-    return _with_skip(state, skip, _centred(common[0] + attention.bias.double(), (*residual, exponent + e)))
+    return _with_skip(state, skip, _centre(common[0] + attention.bias.double(), (*residual, exponent + e)))
 
 
 @torch.no_grad()
@@ -257,14 +257,14 @@ def _through(module: torch.nn.Module | None, state: ResidualState) -> ResidualSt
     if module is None:
         return state
     row, mantissa, exponent = through(module, state.common, state.mantissa, state.exponent)
-    return _centred(row, (mantissa, exponent))
+    return _centre(row, (mantissa, exponent))
 
 
 def _with_skip(state: ResidualState, skip: float | int, branch: ResidualState) -> ResidualState:
     if not skip:
         return branch
     terms = [(float(skip) * state.mantissa, state.exponent), (branch.mantissa, branch.exponent)]
-    return _centred(float(skip) * state.common + branch.common, sum_scaled(terms))
+    return _centre(float(skip) * state.common + branch.common, sum_scaled(terms))
 
 
 def _of_heads(rows: Tensor, w: Tensor) -> Tensor:
@@ -307,9 +307,9 @@ def _averages(ratio: Tensor, log_weights: Tensor, values: Tensor) -> Scaled:
     return times_power(heads, (top - best)[:, None, None]), best
 
 
-def _centred(common: Tensor, residual: Scaled) -> ResidualState:
+def _centre(common: Tensor, residual: Scaled) -> ResidualState:
     """The state with the mean of the residual moved into the common row."""
-    mantissa, exponent = normalised(residual)
+    mantissa, exponent = normalise(residual)
     mean = mantissa.mean(0)
     common = common + times_power(mean, exponent)
-    return ResidualState(common, *normalised((mantissa - mean, exponent)))
+    return ResidualState(common, *normalise((mantissa - mean, exponent)))

@@ -12,12 +12,12 @@ def sum_scaled(terms: list[Scaled]) -> Scaled:
     """The sum of scaled matrices, over the largest exponent."""
     if len(terms) == 1:
         return terms[0]
-    terms = [normalised(term) for term in terms if term[0].any()] or terms[:1]
+    terms = [normalise(term) for term in terms if term[0].any()] or terms[:1]
     top = max(exponent for _, exponent in terms)
     return sum(times_power(mantissa, exponent - top) for mantissa, exponent in terms), top
 
 
-def normalised(scaled: Scaled) -> Scaled:
+def normalise(scaled: Scaled) -> Scaled:
     """The same matrix with its largest entry in [1/2, 1); exponent 0 for zero."""
     mantissa, exponent = scaled
     largest = float(mantissa.abs().max())

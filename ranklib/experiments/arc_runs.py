@@ -16,7 +16,7 @@ from ranklib.experiments.arcs import (
 )
 from ranklib.experiments.tasks import arc_steps
 from ranklib.experiments.token_model import TokenModel
-from ranklib.experiments.training import Recipe, rounded, score, train
+from ranklib.experiments.training import Recipe, round_floats, score, train
 
 
 def run_arcs(
@@ -57,7 +57,9 @@ def run_arcs(
         return found | {"run": found["run"][0]}
 
     kinds, names = ("described", "released"), ("bare", "skip", "mlp")
-    return rounded({k: {n: {str(d): one(n, d, k == "released") for d in dims} for n in names} for k in kinds})
+    return round_floats(
+        {k: {n: {str(d): one(n, d, k == "released") for d in dims} for n in names} for k in kinds}
+    )
 
 
 def _arc(

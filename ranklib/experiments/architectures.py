@@ -44,14 +44,14 @@ _OTHER = {"dim": "hidden_size", "heads": "num_attention_heads"}
 _OTHER |= {"depth": "num_hidden_layers", "mlp": "intermediate_size"}
 
 
-def initialised(architecture: str, seed: int, **size: int) -> nn.Module:
+def initialise(architecture: str, seed: int, **size: int) -> nn.Module:
     """A model at its library's own random initialisation, in float32 and eval mode; base size by default.
 
     ``size``: dim, heads, depth, mlp and vocabulary, where another one is wanted. The weights are drawn by
     ``transformers`` from torch's global generator, which is seeded for this and put back afterwards. Raises
     ``ValueError`` for an unknown architecture. Source: Chapter 11.
 
-    >>> model = initialised("albert", 0, dim=12, heads=2, depth=3, mlp=8, vocabulary=50)
+    >>> model = initialise("albert", 0, dim=12, heads=2, depth=3, mlp=8, vocabulary=50)
     >>> type(model).__name__, model.config.num_hidden_layers
     ('AlbertModel', 3)
     """
@@ -93,7 +93,7 @@ def at_initialisation(
     "attention, float32" shows where that format stops; "vocabulary" says whose ids the tokens are. Source:
     Chapter 11.
     """
-    model = initialised(architecture, seed, **size).to(device)
+    model = initialise(architecture, seed, **size).to(device)
     inputs, about = label_inputs(samples, tokens, model.config.vocab_size)
     inputs = _to(inputs, device)
     single = curves(model, inputs, {"attention, float32": VARIANTS["attention"]})
@@ -120,7 +120,7 @@ def with_trained_weights(seed: int, device: torch.device, model: str, samples: i
 @torch.no_grad()
 def position_terms(seed: int, device: torch.device, samples: int, tokens: int, **size: int) -> dict:
     """XLNet at initialisation, attention and LayerNorm only, with and without the scores' position terms."""
-    model = initialised("xlnet", seed, **size).to(device)
+    model = initialise("xlnet", seed, **size).to(device)
     inputs, about = label_inputs(samples, tokens, model.config.vocab_size)
     variants = {"attention": VARIANTS["attention"]} | _WITHOUT_POSITIONS
     return curves(model.double(), _to(inputs, device), variants) | about
@@ -135,7 +135,7 @@ def deep(seed: int, device: torch.device, model: str, samples: int, tokens: int,
     if model in pretrained.KNOWN:
         network, inputs, about = _trained(model, samples, tokens)
     else:
-        network = initialised(model, seed, **size)
+        network = initialise(model, seed, **size)
         inputs, about = label_inputs(samples, tokens, network.config.vocab_size)
     found = deep_trace(network, inputs, without=BARE)
     if not torch.isfinite(found.log10_relative).all():

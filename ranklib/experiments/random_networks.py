@@ -13,7 +13,7 @@ from ranklib.model.layers import Network
 from ranklib.theory.path_sums import bias_part, length_spectrum
 from ranklib.theory.paths import bias_row, enumerate_paths, frozen_attention, path_output, sample_paths
 
-VARIANTS = {
+DEPTH_VARIANTS = {
     "attention": {"skip": False, "mlp": False, "norm": "none"},
     "attention + norm": {"skip": False, "mlp": False, "norm": "post"},
     "attention + skip": {"skip": True, "mlp": False, "norm": "none"},
@@ -41,7 +41,7 @@ def depth(seed: int, device: torch.device, tokens: int, dim: int, heads: int, de
     x = torch.randn(tokens, dim, generator=generator, dtype=torch.float64).to(device)
     return {
         name: [float(composite_residual(state)) for state in network.switched(**switches).to(device).trace(x)]
-        for name, switches in VARIANTS.items()
+        for name, switches in DEPTH_VARIANTS.items()
     }
 
 

@@ -15,14 +15,14 @@ from ranklib.experiments.tasks import (
     expected_ceiling,
     hull_share,
     memorisation_ceiling,
+    number_texts,
     random_labels,
     shuffled_symbols,
     sorting,
     sorting_baseline,
-    tokenise,
 )
 from ranklib.experiments.token_model import TokenModel
-from ranklib.experiments.training import Recipe, rounded, train
+from ranklib.experiments.training import Recipe, round_floats, train
 
 
 def _classifier(
@@ -48,7 +48,7 @@ def _classifier(
     paths["exact"] = evaluate_exact(model, vector, x, y)
     curve = {key: [point[key] for point in trained.curve] for key in ("step", "loss", "score")}
     curve = {key: values if key == "step" else [v[0] for v in values] for key, values in curve.items()}
-    return rounded({"accuracy": paths["exact"]["model"], "curve": curve, "paths": paths})
+    return round_floats({"accuracy": paths["exact"]["model"], "curve": curve, "paths": paths})
 
 
 def run_sorting(
@@ -123,7 +123,7 @@ def run_memorisation(
     Chapter 14.
     """
     generator = torch.Generator().manual_seed(10_000 + seed)
-    text, words = tokenise([entry.text for entry in biographies()[:texts]], tokens)
+    text, words = number_texts([entry.text for entry in biographies()[:texts]], tokens)
     labels = random_labels(text, generator)
     tables = {"text": text, "synthetic": shuffled_symbols(text, len(words), generator)}
     done = {"expected_ceiling": expected_ceiling(text), "words": len(words)}

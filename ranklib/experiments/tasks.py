@@ -142,7 +142,7 @@ def hull_share(tokens: int = 10) -> float:
     return float(math.comb(tokens, 2) * Fraction(4, 3) * (corner + across) / tokens)
 
 
-def tokenise(
+def number_texts(
     texts: Iterable[str], tokens: int | None = None
 ) -> tuple[Int[Tensor, "texts tokens"], list[str]]:
     """Words and punctuation of each text as numbers, cut to ``tokens`` each, and what they stand for.
@@ -150,7 +150,7 @@ def tokenise(
     Lower case; the vocabulary is what is left, in order of first use. ``tokens`` defaults to the shortest
     text's. Raises ``ValueError`` without texts, or if a text is shorter than asked for.
 
-    >>> x, words = tokenise(["Two and two, so.", "So, two and five!"])
+    >>> x, words = number_texts(["Two and two, so.", "So, two and five!"])
     >>> x.tolist(), words
     ([[0, 1, 0, 2, 3, 4], [3, 2, 0, 1, 5, 6]], ['two', 'and', ',', 'so', '.', 'five', '!'])
     """

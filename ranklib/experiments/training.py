@@ -189,16 +189,16 @@ def score(
     return (guesses.argmax(-1) == y).double().flatten(1).mean(1).tolist()
 
 
-def rounded(value, digits: int = 5):
+def round_floats(value, digits: int = 5):
     """The nested record with its floats to so many digits: what is drawn needs no more.
 
-    >>> rounded({"loss": [0.1234567, 12], "steps": 3})
+    >>> round_floats({"loss": [0.1234567, 12], "steps": 3})
     {'loss': [0.12346, 12], 'steps': 3}
     """
     if isinstance(value, dict):
-        return {key: rounded(part, digits) for key, part in value.items()}
+        return {key: round_floats(part, digits) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded(part, digits) for part in value]
+        return [round_floats(part, digits) for part in value]
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 

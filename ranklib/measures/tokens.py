@@ -22,7 +22,7 @@ from ranklib.paper.centres import deviations, mean_centre, mean_residual
 from ranklib.paper.norms import composite
 
 
-def _size(x: Tensor) -> Tensor:
+def _frobenius(x: Tensor) -> Tensor:
     """Frobenius norm that neither underflows nor overflows in the squares."""
     largest = x.abs().amax((-2, -1), keepdim=True)
     scaled = x / torch.where(largest > 0, largest, 1)
@@ -72,7 +72,7 @@ def mu(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
 
     Source: Chapter 12.
     """
-    return _size(deviations(measurable("x", x)))
+    return _frobenius(deviations(measurable("x", x)))
 
 
 def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -91,7 +91,7 @@ def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*
     """
     x = measurable("x", x)
     require_nonzero(x, "a matrix", "there is nothing to be relative to; use mu(x)")
-    return _size(deviations(x)) / _size(x)
+    return _frobenius(deviations(x)) / _frobenius(x)
 
 
 def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -111,11 +111,11 @@ def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     """
     x = measurable("x", x)
     common = mean_centre(x).unsqueeze(-2)
-    constant = _size(common) * x.shape[-2] ** 0.5
+    constant = _frobenius(common) * x.shape[-2] ** 0.5
     remedy = "the ratio is infinite; use relative_residual(x)"
-    good = constant > 4 * torch.finfo(x.dtype).eps * _size(x)
+    good = constant > 4 * torch.finfo(x.dtype).eps * _frobenius(x)
     require_all("x", good, "a mean row that is not zero", "that are zero up to rounding", remedy)
-    return _size(deviations(x)) / constant
+    return _frobenius(deviations(x)) / constant
 
 
 def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -173,7 +173,7 @@ def mean_average_distance(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor
     """
     unit = _unit_rows(x)
     tokens = unit.shape[-2]
-    return _size(deviations(unit)).square() / (tokens - 1)
+    return _frobenius(deviations(unit)).square() / (tokens - 1)
 
 
 def dirichlet_energy(

@@ -79,10 +79,10 @@ def rotary_scores(
         require_shape(name, value, f"(..., dim, dim_qk) = (..., {expected[0]}, {expected[1]})", ok)
     place = torch.arange(x.shape[-2], dtype=x.dtype, device=x.device)
     turn = place[:, None] * angles
-    return _turned(x @ w_q, turn) @ _turned(x @ w_k, turn).mT / width**0.5
+    return _turn(x @ w_q, turn) @ _turn(x @ w_k, turn).mT / width**0.5
 
 
-def _turned(rows: Tensor, turn: Tensor) -> Tensor:
+def _turn(rows: Tensor, turn: Tensor) -> Tensor:
     """Every pair of features (2k, 2k + 1) of row i, rotated by turn[i, k]."""
     even, odd = rows[..., 0::2], rows[..., 1::2]
     cos, sin = turn.cos(), turn.sin()

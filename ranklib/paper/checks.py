@@ -18,7 +18,7 @@ from ranklib.model.layers import Network, require_plain
 from ranklib.paper.bounds import Hypothesis, bound_named
 from ranklib.paper.centres import residual_about
 from ranklib.paper.enclosure import enclose_least, enclosure, log10_bounds
-from ranklib.paper.sizes import LayerSizes, sizes_of
+from ranklib.paper.sizes import LayerSizes, measure_sizes
 
 ROUNDING = 1e-12  # of one propagated layer and of the logarithms, with a margin
 
@@ -120,7 +120,7 @@ def check_layer(
     else:
         residual, exponent = residual_about(x.double(), centre), 0
     measured = measure_layer(attention, state, tol)
-    return _check(bound, sizes_of(attention, residual, exponent), *measured)
+    return _check(bound, measure_sizes(attention, residual, exponent), *measured)
 
 
 def check_network(
@@ -146,7 +146,7 @@ def check_network(
     state, found = ResidualState.of(x), []
     least = enclose_least(state.mantissa, tol)
     for layer in network.layers:
-        sizes = sizes_of(layer.attention, state.mantissa - least.centre, state.exponent)
+        sizes = measure_sizes(layer.attention, state.mantissa - least.centre, state.exponent)
         after = propagate(state, layer.attention)
         least = enclose_least(after.mantissa, tol)
         found.append(_check(bound, sizes, *log10_bounds(least, after)))

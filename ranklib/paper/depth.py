@@ -11,7 +11,7 @@ from ranklib._checks import require_instance, require_int
 from ranklib.model.layers import Network
 from ranklib.paper.bounds import Hypothesis
 from ranklib.paper.constants import f_slope, g_slope
-from ranklib.paper.sizes import lam, size_of, weight_norms
+from ranklib.paper.sizes import as_size, lam, weight_norms
 
 
 class Beta(NamedTuple):
@@ -69,7 +69,7 @@ def printed_depth(
     require_int("depth", depth, 0)
     if depth > 600:
         raise ValueError(f"depth: expected at most 600, got {depth}; 3^depth leaves the range of float64")
-    c, rho = size_of("c", c), size_of("rho", rho)
+    c, rho = as_size("c", c), as_size("rho", rho)
     log10_rho = rho.log10()
     if depth == 0:
         return log10_rho.expand(torch.broadcast_shapes(c.shape, log10_rho.shape))
@@ -88,7 +88,7 @@ def converges(c: float, rho: float) -> Hypothesis:
     >>> converges(8.0, 0.25), converges(0.5, 2.0).holds
     (Hypothesis(value=0.5, limit=1.0, holds=True), False)
     """
-    value = (size_of("c", c) * size_of("rho", rho).square()).item()
+    value = (as_size("c", c) * as_size("rho", rho).square()).item()
     return Hypothesis(value, 1.0, value < 1)
 
 

@@ -87,7 +87,7 @@ def lam(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float
     """
     require_instance("attention", attention, SelfAttention)
     q = weight_norms(attention)[0]
-    rho = size_of("rho", rho).to(q)[..., None]
+    rho = as_size("rho", rho).to(q)[..., None]
     return q * rho * rho
 
 
@@ -127,10 +127,10 @@ def layer_sizes(
     """
     require_instance("attention", attention, SelfAttention)
     attention.check_input(x)
-    return sizes_of(attention, residual_about(x, mean_centre(x) if centre is None else centre), 0)
+    return measure_sizes(attention, residual_about(x, mean_centre(x) if centre is None else centre), 0)
 
 
-def size_of(name: str, value: Tensor | float) -> Tensor:
+def as_size(name: str, value: Tensor | float) -> Tensor:
     value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
     require_float(name, value)
     if (value < 0).any():
@@ -157,7 +157,7 @@ def weight_norms(attention: SelfAttention, dtype: torch.dtype | None = None) -> 
 
 
 @torch.no_grad()
-def sizes_of(attention: SelfAttention, residual: Tensor, exponent: int) -> LayerSizes:
+def measure_sizes(attention: SelfAttention, residual: Tensor, exponent: int) -> LayerSizes:
     """The sizes for R = 2^exponent residual."""
     rows = residual.unsqueeze(-3)
     w_q, w_k = attention.w_q.to(residual.dtype), attention.w_k.to(residual.dtype)

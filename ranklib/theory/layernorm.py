@@ -47,7 +47,7 @@ def layer_norm(
             [ 1., -1.]])
     """
     x = measurable("x", x)
-    return _divided(x - x.mean(-1, keepdim=True), eps, -1, "tokens that vary over features")
+    return _divide(x - x.mean(-1, keepdim=True), eps, -1, "tokens that vary over features")
 
 
 def rms_norm(
@@ -64,7 +64,7 @@ def rms_norm(
     tensor([[1.0000, 1.0000],
             [0.0000, 1.4142]])
     """
-    return _divided(measurable("x", x), eps, -1, "tokens that are not zero")
+    return _divide(measurable("x", x), eps, -1, "tokens that are not zero")
 
 
 def column_norm(
@@ -82,7 +82,7 @@ def column_norm(
             [-1.,  1.]])
     """
     x = measurable("x", x)
-    return _divided(x - x.mean(-2, keepdim=True), eps, -2, "columns that vary over tokens")
+    return _divide(x - x.mean(-2, keepdim=True), eps, -2, "columns that vary over tokens")
 
 
 def fold_factor(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -> Float[Tensor, "*batch"]:
@@ -229,7 +229,7 @@ def _root(x: Tensor, eps: float | int, axis: int) -> Tensor:
     return torch.hypot(root, torch.full_like(root, math.sqrt(eps)))
 
 
-def _divided(x: Tensor, eps: float | int, axis: int, wanted: str) -> Tensor:
+def _divide(x: Tensor, eps: float | int, axis: int, wanted: str) -> Tensor:
     root = _root(x, eps, axis)
     require_all("x", root > 0, f"eps > 0 or {wanted}", "that do not", "use eps=1e-5")
     result = x / root

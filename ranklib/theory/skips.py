@@ -22,7 +22,7 @@ from ranklib.paper.constants import f_lambda, x_star
 from ranklib.paper.enclosure import enclosure
 from ranklib.paper.least import residual_size
 from ranklib.paper.norms import max_col_sum, max_row_sum
-from ranklib.paper.sizes import lam, size_of, weight_norms
+from ranklib.paper.sizes import as_size, lam, weight_norms
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
 
@@ -227,7 +227,7 @@ def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
     [0.0845, 0.1118]
     """
     require_int("depth", depth, 0)
-    k = size_of("k", k).item()
+    k = as_size("k", k).item()
     power = k * depth * _square(log10_rho) if k * depth else 0.0
     below = math.log1p(2 * power) / 2 / math.log(10)
     above = math.log1p(-power) / 2 / math.log(10) if power < 1 else -math.inf
@@ -250,7 +250,7 @@ def skip_maximum(c: float, rho: float, depth: int) -> float:
     require_int("depth", depth, 0)
     if depth > 600:
         raise ValueError(f"depth: expected at most 600, got {depth}; 3^depth leaves the range of float64")
-    log_c, log_rho = (size_of(name, value).log10().item() for name, value in (("c", 2 * c), ("rho", rho)))
+    log_c, log_rho = (as_size(name, value).log10().item() for name, value in (("c", 2 * c), ("rho", rho)))
     if log_rho == -math.inf:
         return -math.inf
     return max(

@@ -14,7 +14,7 @@ _REAL = {
 Batch = tuple[tuple, dict]  # positional and keyword arguments of the model
 
 
-def sized(item: object) -> tuple[Batch, int]:
+def read_batch(item: object) -> tuple[Batch, int]:
     """One mapping or tensor as arguments of the model, and its batch size."""
     if isinstance(item, Tensor):
         args, kwargs = (item,), {}
@@ -36,7 +36,7 @@ def sized(item: object) -> tuple[Batch, int]:
     return (args, kwargs), size
 
 
-def sliced(batch: Batch, size: int, start: int, stop: int) -> Batch:
+def slice_batch(batch: Batch, size: int, start: int, stop: int) -> Batch:
     def part(value):
         whole = isinstance(value, Tensor) and value.ndim and len(value) == size
         return value[start:stop] if whole else value
@@ -47,14 +47,14 @@ def sliced(batch: Batch, size: int, start: int, stop: int) -> Batch:
 
 def batches(inputs: Tensor | Mapping | Iterable, batch_size: int | None) -> Iterator[tuple[Batch, int]]:
     for item in [inputs] if isinstance(inputs, Tensor | Mapping) else inputs:
-        batch, size = sized(item)
+        batch, size = read_batch(item)
         step = batch_size or size
         for start in range(0, size, step):
             stop = min(start + step, size)
-            yield sliced(batch, size, start, stop), stop - start
+            yield slice_batch(batch, size, start, stop), stop - start
 
 
-def prepared(model: nn.Module, batch: Batch) -> Batch:
+def prepare_batch(model: nn.Module, batch: Batch) -> Batch:
     """On the model's device and in its dtype, and no cache of keys, values or states."""
     weight = next((p for p in model.parameters() if p.is_floating_point()), None)
 

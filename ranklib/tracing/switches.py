@@ -150,7 +150,7 @@ def _zero(value: Tensor) -> Tensor:
     return torch.zeros_like(value)
 
 
-def _unrotated(value: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def _unrotate(value: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Cosine and sine of angle zero, at the scale of those given: 1, unless stretched for long contexts."""
     cosine, sine = value
     scale = torch.hypot(cosine, sine).mean().item()
@@ -159,7 +159,7 @@ def _unrotated(value: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
 
 # Arguments of blocks that bring positions into the scores: ALiBi; rotations of queries and keys; the
 # sinusoids that XLNet projects to keys, named r beside its segments.
-_POSITION_ARGUMENTS = {"alibi": _zero, "position_embeddings": _unrotated, "r": _zero}
+_POSITION_ARGUMENTS = {"alibi": _zero, "position_embeddings": _unrotate, "r": _zero}
 # Modules whose output is added to the scores.
 _POSITION_MODULES = ("relative_attention_bias", "relative_position_bias")
 

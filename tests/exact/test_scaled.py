@@ -4,7 +4,7 @@ import mpmath as mp
 import pytest
 import torch
 
-from ranklib.exact.scaled import normalised, sum_scaled, times_power
+from ranklib.exact.scaled import normalise, sum_scaled, times_power
 
 
 def value_of(scaled):
@@ -15,13 +15,13 @@ def value_of(scaled):
 @pytest.mark.parametrize("exponent", [0, 7, -7, -537, -5000, 5000])
 def test_normalising_changes_the_writing_and_not_the_number(exponent):
     mantissa = torch.tensor([[3.0, -0.25], [1e-3, 40.0]], dtype=torch.float64)
-    found = normalised((mantissa, exponent))
+    found = normalise((mantissa, exponent))
     assert value_of(found) == value_of((mantissa, exponent))
     assert 0.5 <= found[0].abs().max() < 1
 
 
 def test_zero_has_no_exponent_to_normalise():
-    mantissa, _ = normalised((torch.zeros(2, 3, dtype=torch.float64), -3000))
+    mantissa, _ = normalise((torch.zeros(2, 3, dtype=torch.float64), -3000))
     assert torch.equal(mantissa, torch.zeros(2, 3, dtype=torch.float64))
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from ranklib.experiments.architectures import BARE, BASE, VARIANTS, initialised, label_inputs
+from ranklib.experiments.architectures import BARE, BASE, VARIANTS, initialise, label_inputs
 from ranklib.experiments.registry import ARCHITECTURES
 from ranklib.measures.tokens import composite_residual
 from ranklib.tracing import models as pretrained
@@ -33,7 +33,7 @@ def needs(model):
 @pytest.mark.parametrize("name", BASE)
 def test_the_base_sizes_are_the_published_ones(name):
     with torch.device("meta"):
-        model = initialised(name, 0)
+        model = initialise(name, 0)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(MILLIONS[name], abs=0.05)
 
 
@@ -41,7 +41,7 @@ def test_the_base_sizes_are_the_published_ones(name):
 def test_a_seed_decides_the_weights_and_nothing_else_moves(name):
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    first, again, other = (list(initialised(name, seed, **SMALL).parameters()) for seed in (1, 1, 2))
+    first, again, other = (list(initialise(name, seed, **SMALL).parameters()) for seed in (1, 1, 2))
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
@@ -49,7 +49,7 @@ def test_a_seed_decides_the_weights_and_nothing_else_moves(name):
 
 def test_an_unknown_architecture_is_refused():
     with pytest.raises(ValueError, match="architecture: expected one of .*got 'gpt'; choose"):
-        initialised("gpt", 0)
+        initialise("gpt", 0)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_curves_at_initialisation(name):
     assert list(found) == [*VARIANTS, "attention, float32"]
     size = dict(RUNS[f"init-{name}"].sizes["quick"])
     samples, tokens = size.pop("samples"), size.pop("tokens")
-    model = initialised(size.pop("architecture"), 0, **size).double()
+    model = initialise(size.pop("architecture"), 0, **size).double()
     inputs, _ = label_inputs(samples, tokens, size["vocabulary"])
     with torch.no_grad():
         states = model(**inputs, output_hidden_states=True).hidden_states

@@ -16,11 +16,11 @@ from ranklib.experiments.tasks import (
     expected_ceiling,
     hull_share,
     memorisation_ceiling,
+    number_texts,
     random_labels,
     shuffled_symbols,
     sorting,
     sorting_baseline,
-    tokenise,
 )
 
 plain = import_plain("ranklib.experiments.tasks")
@@ -127,7 +127,7 @@ def test_both_published_normalisations(kind):
 
 
 def test_words_and_punctuation_get_numbers_in_order_of_use():
-    x, words = tokenise(["It is, it is!", "Is it so? No, no.", "a-b c d e f"], 4)
+    x, words = number_texts(["It is, it is!", "Is it so? No, no.", "a-b c d e f"], 4)
     assert [[words[i] for i in row] for row in x.tolist()] == [
         ["it", "is", ",", "it"],
         ["is", "it", "so", "?"],
@@ -191,8 +191,8 @@ def test_labels_are_fair_coins():
         (lambda: plain.convex_hull(3, seeded(0), tokens=2), ValueError),
         (lambda: plain.convex_hull(3, seeded(0), kind="unit"), ValueError),
         (lambda: plain.hull_share(2), ValueError),
-        (lambda: plain.tokenise([]), ValueError),
-        (lambda: plain.tokenise(["one two"], 3), ValueError),
+        (lambda: plain.number_texts([]), ValueError),
+        (lambda: plain.number_texts(["one two"], 3), ValueError),
         (lambda: plain.random_labels(torch.zeros(2, 2), None), TypeError),
         (lambda: plain.shuffled_symbols(torch.arange(5)[None], 4, seeded(0)), ValueError),
     ],

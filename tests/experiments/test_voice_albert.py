@@ -15,10 +15,10 @@ from ranklib.experiments.registry import ARCHITECTURES, possible
 from ranklib.experiments.voice_albert import (
     SYMBOLS,
     TRANSCRIPTIONS,
-    dequantised,
+    dequantise,
     encoder_weights,
     kokoro_file,
-    rebuilt,
+    rebuild,
     samples,
 )
 from ranklib.tracing.models import Missing
@@ -41,7 +41,7 @@ def test_dequantisation_against_fractions(seed, columns):
     g = torch.Generator().manual_seed(seed)
     values, zero = integers((3, 5), g), integers(columns, g)
     scale = torch.rand(columns, generator=g) + 0.1
-    found = dequantised(values, scale, zero)
+    found = dequantise(values, scale, zero)
     assert found.dtype == torch.float32
     for row in range(3):
         for column in range(5):
@@ -53,9 +53,9 @@ def test_dequantisation_against_fractions(seed, columns):
 def test_scales_of_another_shape_are_refused():
     values, zero = torch.zeros(3, 5, dtype=torch.int8), torch.zeros((), dtype=torch.int8)
     with pytest.raises(ValueError, match=r"scale: expected one number, or 5 .*got the shape \(3,\); take"):
-        dequantised(values, torch.ones(3), zero)
+        dequantise(values, torch.ones(3), zero)
     with pytest.raises(ValueError, match="zero_point: expected one number, or 5"):
-        dequantised(values, torch.ones(5), zero.expand(3))
+        dequantise(values, torch.ones(5), zero.expand(3))
 
 
 def as_int8_file(seed):
@@ -102,7 +102,7 @@ def test_weights_and_model_from_a_small_int8_file(seed):
     assert all(torch.equal(weights[name].double(), value) for name, value in wanted.items())
     torch.manual_seed(seed)
     before = torch.random.get_rng_state()
-    model = rebuilt(weights, DEPTH, HEADS)
+    model = rebuild(weights, DEPTH, HEADS)
     assert torch.equal(before, torch.random.get_rng_state())
     state = model.state_dict()
     assert set(state) == set(wanted) and all(torch.equal(state[n].double(), v) for n, v in wanted.items())
@@ -120,10 +120,10 @@ def test_a_weight_that_is_missing_is_not_made_up():
     weights = encoder_weights(nodes, tables)
     del weights["encoder.albert_layer_groups.0.albert_layers.0.attention.key.weight"]
     with pytest.raises(RuntimeError, match="Missing key.*attention.key.weight"):
-        rebuilt(weights, DEPTH, HEADS)
+        rebuild(weights, DEPTH, HEADS)
     weights = encoder_weights(nodes, tables) | {"one.too.many": torch.ones(2)}
     with pytest.raises(RuntimeError, match="Unexpected key.*one.too.many"):
-        rebuilt(weights, DEPTH, HEADS)
+        rebuild(weights, DEPTH, HEADS)
 
 
 # ---------------------------------------------------------------- the samples
@@ -209,7 +209,7 @@ def test_the_file_is_joined_from_its_four_parts_and_checked(tmp_path, monkeypatc
 def test_the_run_at_a_small_size(monkeypatch):
     """The tables above in place of the file: the same curves and the same words in the record."""
     nodes, tables, _ = as_int8_file(0)
-    monkeypatch.setattr(voice_albert, "load", lambda: rebuilt(encoder_weights(nodes, tables), DEPTH, HEADS))
+    monkeypatch.setattr(voice_albert, "load", lambda: rebuild(encoder_weights(nodes, tables), DEPTH, HEADS))
     monkeypatch.setattr(voice_albert, "samples", lambda count, tokens: samples(count, tokens) % 29)
     found = RUN.run(0, torch.device("cpu"), "albert-ipa", samples=2, tokens=13)
     assert found.pop("text") == voice_albert.TEXT and found.pop("weights") == voice_albert.WEIGHTS

@@ -9,7 +9,7 @@ import torch
 
 from plain import import_plain, raises_its_own_message
 from ranklib.measures.tokens import composite_residual
-from ranklib.tracing.deep import SWITCHES, as_network, deep_trace, embeddings, switches
+from ranklib.tracing.deep import LAYER_SWITCHES, as_network, deep_trace, embeddings, layer_switches
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 
@@ -213,8 +213,10 @@ def test_a_model_with_a_head_is_its_base():
 
 
 def test_names_of_parts_are_switches():
-    assert switches(["attention_skip", "mlp_skip"]) == switches(["skip"]) == SWITCHES["skip"]
-    assert switches("norm") == {"norm": "none"} and switches([]) == {}
+    assert (
+        layer_switches(["attention_skip", "mlp_skip"]) == layer_switches(["skip"]) == LAYER_SWITCHES["skip"]
+    )
+    assert layer_switches("norm") == {"norm": "none"} and layer_switches([]) == {}
 
 
 def altered():
