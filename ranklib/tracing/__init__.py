@@ -7,7 +7,8 @@ __all__, __getattr__, __dir__ = door(
     {
         "layerwise": "Trace trace",
         "switches": "switched_off",
-        "deep": "DeepTrace as_network deep_trace",
+        "conversion": "as_network",
+        "deep": "DeepTrace deep_trace",
         "models": "load_model tokenise label_ids why_missing Missing",
     },
 )

@@ -9,7 +9,8 @@ import torch
 
 from plain import import_plain, raises_its_own_message
 from ranklib.measures.tokens import composite_residual
-from ranklib.tracing.deep import LAYER_SWITCHES, as_network, deep_trace, embeddings, layer_switches
+from ranklib.tracing.conversion import as_network
+from ranklib.tracing.deep import LAYER_SWITCHES, deep_trace, embeddings, layer_switches
 
 transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
 
