@@ -44,7 +44,7 @@ def through(
     all in float64. Modules: Linear, ReLU, GELU (both), LayerNorm over the last axis, Identity, Dropout in
     eval mode, and Sequential of these. Raises ``TypeError`` for any other, ``ValueError`` for NaN or
     infinity, a residual above 2^300, or a token that LayerNorm with eps = 0 would divide by zero. Source:
-    Chapter 8 (MLP) and Chapter 9 (LayerNorm).
+    chapter `mlps` (MLP) and chapter `layernorm` (LayerNorm).
 
     >>> row, residual = torch.tensor([1.0, -1.0]).double(), torch.tensor([[0.5, 0.5], [-0.5, -0.5]]).double()
     >>> row, residual, exponent = through(nn.ReLU(), row, residual, -2000)

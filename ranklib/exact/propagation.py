@@ -6,9 +6,9 @@ unbounded integer, and no number is formed as a small difference of large ones. 
 float64, for one sample. MLP and LayerNorm are in :mod:`ranklib.exact.modules`.
 
 **The map.** For a head with A = W_QK / sqrt(d_qk) and b = W_K b_Q / sqrt(d_qk), softmax sees E + 1 r^T with
-E = 4^e R A R^T and r = 2^e R (A^T x + b) (Chapter 2, Theorem (What softmax sees)). With p = softmax(r) and
-P the attention matrix, the head gives P X = 1 (x + 2^e R^T p)^T + 2^e (P - 1 p^T) R, and the second term is
-the new residual. A skip adds R to it, and x to the common row.
+E = 4^e R A R^T and r = 2^e R (A^T x + b) (Theorem (What softmax sees) in chapter `softmax-shift-invariance`).
+With p = softmax(r) and P the attention matrix, the head gives P X = 1 (x + 2^e R^T p)^T + 2^e (P - 1 p^T) R,
+and the second term is the new residual. A skip adds R to it, and x to the common row.
 
 **No cancellation.** P_ij = p_j exp(E_ij) / sum_k p_k exp(E_ik). Write exp(E) = 1 + expm1(E):
 P - 1 p^T = p (expm1(E) - S) / (1 + S), with S_i = sum_k p_k expm1(E_ik) and p multiplying column by column.
@@ -74,7 +74,7 @@ class ResidualState:
     common: (dim); mantissa: (tokens, dim); exponent: a Python integer. ``of`` and ``propagate`` give a
     mantissa whose columns have mean 0 and whose largest entry is in [1/2, 1), or 0 when all rows are equal.
     Raises ``TypeError`` for a dtype other than float64 or an exponent that is no integer, ``ValueError`` for
-    a wrong shape, NaN or infinity. Source: Chapter 4.
+    a wrong shape, NaN or infinity. Source: chapter `one-head`.
 
     >>> x = torch.tensor([[3.0], [1.0]])
     >>> state = ResidualState.of(x)
@@ -149,7 +149,7 @@ def propagate(
     relative 1e-14 of its Frobenius norm at any size, for logits of moderate size. ``skip`` is a switch or the
     strength of the skip; ``mask`` broadcasts to (heads, tokens, tokens). Raises ``TypeError`` for a wrong
     kind of argument, ``ValueError`` for a wrong dim, a wrong mask or where scores exceed 1e12. Source:
-    Chapter 4; masks: Chapter 10.
+    chapter `one-head`; masks: chapter `masks-and-positions`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -201,11 +201,11 @@ def propagate_layer(
 ) -> ResidualState:
     """A whole ``Layer`` with its skips, MLP and LayerNorm, applied to the state.
 
-    The formula of ``Layer``, with ``propagate`` for the attention and ``ranklib.exact.modules.through`` for the
-    rest. LayerNorm's error is relative to what it gets, so a residual along the common row, which it removes,
-    is lost; the rest of a layer keeps a relative 1e-12 (Frobenius norm), as long as what comes out is not far
-    smaller than its terms. Raises as these two do. Source: Chapter 4, Chapter 8 (MLP) and Chapter 9
-    (normalisation).
+    The formula of ``Layer``, with ``propagate`` for the attention and ``ranklib.exact.modules.through`` for
+    the rest. LayerNorm's error is relative to what it gets, so a residual along the common row, which it
+    removes, is lost; the rest of a layer keeps a relative 1e-12 (Frobenius norm), as long as what comes out
+    is not far smaller than its terms. Raises as these two do. Source: chapter `one-head`, chapter `mlps`
+    (MLP) and chapter `layernorm` (normalisation).
 
     >>> layer = Layer.random(4, generator=torch.Generator().manual_seed(0), mlp_dim=5, norm="post")
     >>> shape = torch.randn(3, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -234,7 +234,7 @@ def trajectory(
     """The states X^0 ... X^L through ``layers``, by ``propagate`` or ``propagate_layer``, with their errors.
 
     ``skip`` is for ``SelfAttention`` only: a ``Layer`` has its own, and ``ValueError`` is raised if both say
-    something. Source: Chapter 4.
+    something. Source: chapter `one-head`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)

@@ -77,7 +77,7 @@ def other_centre(answer):
     if close(answer, mean):
         return "compared across definitions: the mean is best for the Frobenius norm only."
     if number(answer) == 0:
-        return "the mean is never worse than a factor of about two: Chapter 1, Theorem (Mean centre)."
+        return "the mean is never worse than a factor of about two, by Theorem (Mean centre)."
     return UNKNOWN
 
 

@@ -34,7 +34,7 @@ def run_arcs(
 
     As described: pairs in strides around the circle; as released: in order. ``relative``: mean squared error
     of one step, over that of standing still. Lists hold one entry a model; ``run``, about fifty pairs of a
-    free run, is of the first model only. Source: Chapter 13.
+    free run, is of the first model only. Source: chapter `drawing-arcs`.
     """
     x, y = arc_steps(points)
     order = [step for first in range(stride) for step in range(first, len(x), stride)]

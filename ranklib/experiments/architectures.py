@@ -1,9 +1,9 @@
 """The paper's Figure 2 and what lies below its floor: random BERT, ALBERT, XLNet; trained weights.
 
 Text: the book's biographies, cut to one length. At random initialisation an id is only a label, so all three
-architectures take the same WordPiece ids, modulo their vocabulary (:func:`~ranklib.tracing.models.label_ids`).
-Every curve is the relative residual about the token mean, one value a layer from the embeddings on. Source:
-Chapter 11; the paper's Figure 2.
+architectures take the same WordPiece ids, modulo their vocabulary
+(:func:`~ranklib.tracing.models.label_ids`). Every curve is the relative residual about the token
+mean, one value a layer from the embeddings on. Source: chapter `real-transformers`; the paper's Figure 2.
 """
 
 from importlib.metadata import version
@@ -49,7 +49,7 @@ def initialise(architecture: str, seed: int, **size: int) -> nn.Module:
 
     ``size``: dim, heads, depth, mlp and vocabulary, where another one is wanted. The weights are drawn by
     ``transformers`` from torch's global generator, which is seeded for this and put back afterwards. Raises
-    ``ValueError`` for an unknown architecture. Source: Chapter 11.
+    ``ValueError`` for an unknown architecture. Source: chapter `real-transformers`.
 
     >>> model = initialise("albert", 0, dim=12, heads=2, depth=3, mlp=8, vocabulary=50)
     >>> type(model).__name__, model.config.num_hidden_layers
@@ -91,7 +91,7 @@ def at_initialisation(
     """The curves of ``VARIANTS`` at random initialisation in float64, and attention alone in float32.
 
     "attention, float32" shows where that format stops; "vocabulary" says whose ids the tokens are. Source:
-    Chapter 11.
+    chapter `real-transformers`.
     """
     model = initialise(architecture, seed, **size).to(device)
     inputs, about = label_inputs(samples, tokens, model.config.vocab_size)
@@ -107,7 +107,7 @@ def with_trained_weights(seed: int, device: torch.device, model: str, samples: i
     "mpnet" has position terms in its scores, hence a curve without: "attention, no position terms"; and
     none "as released", as that code knows no MPNet. "albert-ipa" reads phonetic symbols, as its record says
     under "text" (:func:`~ranklib.experiments.voice_albert.samples`). Nothing is random; the seed is not used.
-    Raises :class:`~ranklib.tracing.models.Missing` without the weights. Source: Chapter 11.
+    Raises :class:`~ranklib.tracing.models.Missing` without the weights. Source: chapter `real-transformers`.
     """
     network, inputs, about = _trained(model, samples, tokens)
     network, inputs = network.to(device), _to(inputs, device)
@@ -130,7 +130,8 @@ def deep(seed: int, device: torch.device, model: str, samples: int, tokens: int,
     """log10 of the relative residual below every floor, by layer and sample, attention and LayerNorm only.
 
     "bert" and "albert" at random initialisation, "minilm" trained (the seed is not used). "constants":
-    log10 a' - 3 log10 a from each layer to the next. Always on the CPU. Source: Chapter 11, Figure 11.3.
+    log10 a' - 3 log10 a from each layer to the next. Always on the CPU. Source: Figure (Below the floor) in
+    chapter `real-transformers`.
     """
     if model in pretrained.KNOWN:
         network, inputs, about = _trained(model, samples, tokens)

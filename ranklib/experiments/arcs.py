@@ -26,7 +26,7 @@ MEETS, APART, STAYS = 0.1, 1.5, 0.1
 def arc_model(name: str, dim: int, heads: int = 2, released: bool = False) -> TokenModel:
     """The model of one panel: "bare", "skip" or "mlp" (of width ``dim``), as described or as released.
 
-    Raises ``ValueError`` for another name. Source: Chapter 13; the paper's section 4.1.
+    Raises ``ValueError`` for another name. Source: chapter `drawing-arcs`; the paper's section 4.1.
 
     >>> arc_model("bare", 32).skip, arc_model("bare", 32, released=True).skip
     (False, True)
@@ -42,7 +42,8 @@ def arc_model(name: str, dim: int, heads: int = 2, released: bool = False) -> To
 def carried_inputs(x: Float[Tensor, "steps 2 2"], batch: int) -> Float[Tensor, "steps 2 2"]:
     """What the released "skip" variant trains on: each batch plus the one before it in the epoch.
 
-    A step's input is x_t + x_{t - batch}, and x_t in the first batch. Source: Chapter 13; not in the paper.
+    A step's input is x_t + x_{t - batch}, and x_t in the first batch. Source: chapter `drawing-arcs`; not in
+    the paper.
 
     >>> x = torch.arange(3.0).reshape(3, 1, 1).expand(3, 2, 2)
     >>> carried_inputs(x, 2)[:, 0, 0].tolist()
@@ -136,7 +137,7 @@ def growth(jacobians: Float[Tensor, "steps 4 4"], x: Float[Tensor, "steps 2 2"])
 
     ``radial``: of an error that moves both points outwards or inwards alike, projected on itself again;
     ``middle``: of one that moves the midpoint, the largest growth in the product of all steps; ``largest``:
-    the same of any error. Source: Chapter 13.
+    the same of any error. Source: chapter `drawing-arcs`.
 
     >>> x = torch.tensor([[[-0.3, 0.0], [0.3, 0.0]]], dtype=torch.float64).expand(9, 2, 2)
     >>> grown = growth(2 * torch.eye(4, dtype=torch.float64).expand(9, 4, 4), x)
@@ -179,7 +180,7 @@ def radial_theory(
     where c are the shares of the contributions in the next half-gap, c_0 that of the skip; they add to 1.
     ``u``: mean over the circle of e_h, for each head; ``share``: of c_0 and c_h; ``factor``: geometric
     mean. Exact where the key-only score is the same at both points. Raises ``ValueError`` for a model with
-    norm or MLP. Source: Chapter 13.
+    norm or MLP. Source: chapter `drawing-arcs`.
     """
     if model.mlp_dim or model.norm != "none" or model.depth > 1:
         raise ValueError(
@@ -208,7 +209,10 @@ def radial_theory(
 
 @torch.no_grad()
 def trained_beta(model: TokenModel, vector: Float[Tensor, " parameters"]) -> float:
-    """The beta of the bounds: max over heads of ||W_QK,h||_1 ||W_h||_{1,inf}. Source: Chapter 13."""
+    """The beta of the bounds: max over heads of ||W_QK,h||_1 ||W_h||_{1,inf}.
+
+    Source: chapter `drawing-arcs`.
+    """
     layers = model.network(vector).layers
     return max(
         float((max_col_sum(layer.attention.w_qk) * composite(layer.attention.w)).max()) for layer in layers

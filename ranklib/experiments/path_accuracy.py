@@ -33,7 +33,7 @@ def expected_distinct(paths: int, draws: int) -> float:
     """How many different paths ``draws`` independent uniform draws out of ``paths`` show on average.
 
     M (1 - (1 - 1/M)^n). Raises ``TypeError`` or ``ValueError`` unless ``paths`` >= 1 and ``draws`` >= 0 are
-    integers. Source: Chapter 14.
+    integers. Source: chapter `which-paths`.
 
     >>> [round(expected_distinct(12, draws), 2) for draws in (5, 20)]
     [4.23, 9.89]
@@ -54,7 +54,7 @@ def frozen_step(network: Network, x: Float[Tensor, "*batch tokens dim"]) -> Step
     """The step of the paper's formula: head h of layer l, with the attention of the whole network.
 
     The network may have norms and MLPs; they shape the attention and are left out of the paths. Source:
-    Chapter 14; the paper's section 4.2.
+    chapter `which-paths`; the paper's section 4.2.
 
     >>> network = Network.random(3, 6, 2, generator=torch.Generator().manual_seed(0))
     >>> x = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -72,8 +72,8 @@ def recomputed_step(network: Network) -> Step:
     """The step of the released code: head h of layer l attends to the path's own state; then norm and MLP.
 
     LayerNorm(P_h Z W_h + its biases) without gain, bias and skip, and, if there is an MLP, its whole block
-    with skip and LayerNorm. Where the network has no norm, none is applied. Source: Chapter 14; not the
-    paper's formula.
+    with skip and LayerNorm. Where the network has no norm, none is applied. Source: chapter `which-paths`;
+    not the paper's formula.
     """
 
     def step(index: int, head: int, z: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def evaluate_paths(
     Returns ``sampled``: for each of ``numbers`` a list over lengths of a list over ``repeats`` draws;
     ``all``: over lengths, of all (C(L, k) H^k) paths; ``distinct``: as ``sampled``, the number of different
     paths in a draw. The vector's dtype is that of the computation. Raises ``ValueError`` for an unknown
-    way. Source: Chapter 14.
+    way. Source: chapter `which-paths`.
 
     >>> model = TokenModel(depth=2, dim=4, heads=2, inputs=3, outputs=3)
     >>> vector = model.draw(torch.Generator().manual_seed(0), torch.float64)
@@ -183,8 +183,8 @@ def evaluate_exact(
     ``alone``: accuracy of each sum, normalised as in :func:`evaluate_paths`; ``up_to``: of the sums of all
     lengths up to k and the biases' part, read out as the network is, so that the last is the network's;
     ``share``: the sums' Frobenius norms over their total; ``error``: relative distance of all sums and the
-    biases' part from the forward pass; ``model``: accuracy of the forward pass. Source: Chapter 14; not in
-    the paper.
+    biases' part from the forward pass; ``model``: accuracy of the forward pass. Source: chapter
+    `which-paths`; not in the paper.
 
     >>> model = TokenModel(depth=2, dim=4, heads=2, inputs=3, outputs=3)
     >>> vector = model.draw(torch.Generator().manual_seed(0), torch.float64)

@@ -26,7 +26,7 @@ def depth(seed: int, device: torch.device, tokens: int, dim: int, heads: int, de
     """Relative residual about the token mean after every layer of a random network, with parts switched off.
 
     Float64; tokens N(0, 1), weights N(0, 1/dim); one draw of the network serves all variants. Source:
-    Chapter 1, Figure 1.4.
+    Figure (Width of BERT) in chapter `attention-and-residual`.
 
     Example
     -------
@@ -49,9 +49,10 @@ def depth(seed: int, device: torch.device, tokens: int, dim: int, heads: int, de
 def spectrum(seed: int, device: torch.device, tokens: int, dim: int, heads: int, depth: int) -> dict:
     """What the paths of each length add up to, in a random network of attention and skips.
 
-    ``residual``: relative residual of the sum about the token mean; ``size``: its Frobenius norm over the sum of
-    those of all lengths; ``error``: relative distance of all sums and the bias row from the forward pass. Float64;
-    tokens N(0, 1), weights N(0, 1/dim). Source: Chapter 3, Figure 3.1.
+    ``residual``: relative residual of the sum about the token mean; ``size``: its Frobenius norm over the sum
+    of those of all lengths; ``error``: relative distance of all sums and the bias row from the forward pass.
+    Float64; tokens N(0, 1), weights N(0, 1/dim). Source: Figure (Flat long sums) in chapter
+    `path-decomposition`.
 
     Example
     -------
@@ -82,10 +83,11 @@ def trained(
 ):
     """What the paths of each length add up to, before and after training a small network to sort letters.
 
-    Pre-norm layers of attention and a ReLU MLP, both with skips; Adam at 1e-3, batches of 64, float64. Lengths count
-    heads; the MLPs, with their pattern frozen, belong to every path. ``accuracy``: share of right letters on 256 fresh
-    sequences; ``before`` and ``after``: relative residual of every length's sum, mean over 64 of them; ``error``: how
-    far all sums and the biases' part are from the forward pass. Source: Chapter 3, Figure 3.2.
+    Pre-norm layers of attention and a ReLU MLP, both with skips; Adam at 1e-3, batches of 64, float64.
+    Lengths count heads; the MLPs, with their pattern frozen, belong to every path. ``accuracy``: share of
+    right letters on 256 fresh sequences; ``before`` and ``after``: relative residual of every length's sum,
+    mean over 64 of them; ``error``: how far all sums and the biases' part are from the forward pass. Source:
+    Figure (Training lifts) in chapter `path-decomposition`.
 
     Example
     -------
@@ -129,9 +131,9 @@ def trained(
 def path_cost(seed: int, device: torch.device, tokens: int, dim: int, small: list, large: list) -> dict:
     """What adding all paths one by one costs, in sweeps of :func:`~ranklib.theory.path_sums.length_spectrum`.
 
-    ``run``: measured for the (depth, heads) of ``small``; ``extrapolated``: number of paths times the time of one, mean
-    of 40 sampled paths, for those of ``large``. Both sides run one after the other on one thread. Source: Chapter 3,
-    Figure 3.3.
+    ``run``: measured for the (depth, heads) of ``small``; ``extrapolated``: number of paths times the time of
+    one, mean of 40 sampled paths, for those of ``large``. Both sides run one after the other on one thread.
+    Source: Figure (Cost) in chapter `path-decomposition`.
     """
 
     def clock(function) -> float:

@@ -1,8 +1,8 @@
 """The recorded trainings: arcs, sorting, hull, memorisation. Each trains, then measures what was trained.
 
 Training is in float32, all measuring in float64 unless said. A ``recipe`` is the keyword arguments of
-:class:`~ranklib.experiments.training.Recipe`; "released" has the optimiser of the released code, "reference" reaches
-the accuracy that the paper states. Neither has its dropout.
+:class:`~ranklib.experiments.training.Recipe`; "released" has the optimiser of the released code, "reference"
+reaches the accuracy that the paper states. Neither has its dropout.
 """
 
 import torch
@@ -64,7 +64,10 @@ def run_sorting(
     every: int,
     recipes: dict,
 ) -> dict:
-    """Sort letters: curve and path accuracies for each recipe, on fresh sequences. Source: Chapter 14."""
+    """Sort letters: curve and path accuracies for each recipe, on fresh sequences.
+
+    Source: chapter `which-paths`.
+    """
     generator = torch.Generator().manual_seed(10_000 + seed)
     data = sorting(train, generator, letters, tokens)
     fresh = sorting(test, generator, letters, tokens)
@@ -90,7 +93,7 @@ def run_hull(
 ) -> dict:
     """Points on the hull; a recipe is (kind of data, keyword arguments), "released" for the first seeds only.
 
-    Source: Chapter 14.
+    Source: chapter `which-paths`.
     """
     model = TokenModel(depth, dim, heads, 2, 2, symbols=False, embed_dim=dim)
     done = {"baseline": hull_share(tokens), "coverage": coverage(heads, depth)}
@@ -120,7 +123,7 @@ def run_memorisation(
 
     A case is ("text" or "synthetic", MLP width or 0, keyword arguments of the recipe); those in ``once`` run
     for seed 0 only. Evaluated on the training data, as there is nothing to generalise; in float32. Source:
-    Chapter 14.
+    chapter `which-paths`.
     """
     generator = torch.Generator().manual_seed(10_000 + seed)
     text, words = number_texts([entry.text for entry in biographies()[:texts]], tokens)

@@ -30,7 +30,7 @@ def arc_steps(
 
     The circle has ``points`` points, half of them on each arc, as in the released code. Raises
     ``TypeError`` or ``ValueError`` unless ``points`` is an integer of at least 4 and ``radius`` is
-    positive. Source: Chapter 13; the paper's section 4.1.
+    positive. Source: chapter `drawing-arcs`; the paper's section 4.1.
 
     >>> x, y = arc_steps(8)
     >>> x.shape, torch.equal(x[1:], y[:-1]), round(x[0].norm(dim=-1).sum().item(), 6)
@@ -49,8 +49,8 @@ def sorting(
 ) -> tuple[Int[Tensor, "number tokens"], Int[Tensor, "number tokens"]]:
     """Sequences of uniform letters, with repeats, and the same letters in order: token i's label is the i-th.
 
-    Raises ``TypeError`` or ``ValueError`` unless all sizes are positive integers. Source: Chapter 14; the
-    paper's section 4.2.
+    Raises ``TypeError`` or ``ValueError`` unless all sizes are positive integers. Source: chapter
+    `which-paths`; the paper's section 4.2.
 
     >>> x, y = sorting(100, torch.Generator().manual_seed(0))
     >>> torch.equal(x.sort(-1).values, y), x.max().item()
@@ -69,7 +69,7 @@ def sorting_baseline(letters: int = 10, tokens: int = 8) -> float:
         \qquad P(X_{(i)} \le c) = P(\text{Bin}(n, c/k) \ge i)
 
     X_(i) is the i-th smallest of n uniform letters out of k. Exact, then rounded. Raises as
-    :func:`sorting`. Source: Chapter 14.
+    :func:`sorting`. Source: chapter `which-paths`.
 
     >>> round(sorting_baseline(), 4), sorting_baseline(5, 1)
     (0.3388, 0.2)
@@ -97,8 +97,8 @@ def convex_hull(
 
     ``kind`` "paper": side 1, shift N(0, 1) in each coordinate; "released": side 10, shift N(0, 3.3^2). One
     shift a set. In float32; the hull is taken of these values. Raises ``TypeError`` or ``ValueError`` for
-    an unknown kind, or sizes that are no integers, ``number`` >= 1 and ``tokens`` >= 3. Source: Chapter 14;
-    the paper's section 4.2.
+    an unknown kind, or sizes that are no integers, ``number`` >= 1 and ``tokens`` >= 3. Source: chapter
+    `which-paths`; the paper's section 4.2.
 
     >>> x, y = convex_hull(50, torch.Generator().manual_seed(0))
     >>> x.shape, y.sum(-1).min().item() >= 3
@@ -129,7 +129,8 @@ def hull_share(tokens: int = 10) -> float:
 
     both over 0 <= a, b <= 1: lines that cut off a corner, and lines between opposite sides. No predictor
     that ignores the points can do better than the larger of this share and its complement. Raises
-    ``TypeError`` or ``ValueError`` unless ``tokens`` is an integer of at least 3. Source: Chapter 14.
+    ``TypeError`` or ``ValueError`` unless ``tokens`` is an integer of at least 3. Source: chapter
+    `which-paths`.
 
     >>> round(hull_share(), 4), hull_share(3)
     (0.5962, 1.0)
@@ -204,7 +205,7 @@ def memorisation_ceiling(x: Int[Tensor, "texts tokens"], y: Int[Tensor, "texts t
     """The best accuracy of any model without positions on these labels.
 
     Attention without positions treats equal tokens of one text equally, so it gives them one label: at best
-    the more frequent one. Source: Chapter 14.
+    the more frequent one. Source: chapter `which-paths`.
 
     >>> memorisation_ceiling(torch.tensor([[4, 4, 4, 9]]), torch.tensor([[1, 0, 1, 0]]))
     0.75
@@ -219,7 +220,7 @@ def memorisation_ceiling(x: Int[Tensor, "texts tokens"], y: Int[Tensor, "texts t
 def expected_ceiling(x: Int[Tensor, "texts tokens"]) -> float:
     """The mean of :func:`memorisation_ceiling` over fair labels: E max(B, m - B) of m equal symbols.
 
-    B is Binomial(m, 1/2). Exact, then rounded. Source: Chapter 14.
+    B is Binomial(m, 1/2). Exact, then rounded. Source: chapter `which-paths`.
 
     >>> expected_ceiling(torch.tensor([[4, 4, 4, 9]]))
     0.8125

@@ -28,7 +28,8 @@ class TokenModel:
     features; ``positions``: number of learned positions, 0 for none; ``embed_dim``: width of a hidden ReLU
     layer of the embedding, 0 for none. ``skip`` is the skip of the attention, ``mlp_skip`` that of the MLP.
     With ``norm`` "post" or "pre" there is also a LayerNorm behind the embedding. ``heads`` must divide
-    ``dim``. Raises ``ValueError`` for sizes that do not fit. Source: Chapter 14; the paper's section 4.2.
+    ``dim``. Raises ``ValueError`` for sizes that do not fit. Source: chapter `which-paths`; the paper's
+    section 4.2.
 
     >>> model = TokenModel(depth=2, dim=6, heads=2, inputs=5, outputs=3)
     >>> vector = model.draw(torch.Generator().manual_seed(0))

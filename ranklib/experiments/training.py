@@ -135,7 +135,7 @@ def train(
     without a stop.
 
     Raises ``FloatingPointError`` as soon as a loss is NaN or infinite, ``ValueError`` where sizes do not
-    fit or the checkpoint is of another training. Source: Chapter 13 and Chapter 14.
+    fit or the checkpoint is of another training. Source: chapter `drawing-arcs` and chapter `which-paths`.
 
     >>> model = TokenModel(depth=1, dim=4, heads=1, inputs=2, outputs=2, norm="none")
     >>> x = torch.tensor([[[0, 1], [1, 1]]])

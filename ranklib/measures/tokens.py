@@ -3,9 +3,9 @@
 Those by singular values are in :mod:`ranklib.measures.spectrum`, those of attention matrices in
 :mod:`ranklib.measures.attention`.
 
-They disagree by design (Chapter 12): a large feature fakes collapse in the stable rank, noise about equal
-rows hides it from the participation ratio, and rank one does not mean equal rows. Report at least
-``relative_residual``, ``mean_cosine`` and ``effective_rank`` together.
+They disagree by design (chapter `measure-your-own-model`): a large feature fakes collapse in the stable rank,
+noise about equal rows hides it from the participation ratio, and rank one does not mean equal rows. Report at
+least ``relative_residual``, ``mean_cosine`` and ``effective_rank`` together.
 
 Below J = 11^T/n replaces every row by the mean row.
 Every function raises ``TypeError`` or ``ValueError`` for a tensor that is not floating-point, that
@@ -51,7 +51,7 @@ def composite_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "
     >>> composite_residual(torch.eye(4, dtype=torch.float64))
     tensor(1.5000, dtype=torch.float64)
 
-    Source: Chapter 12; the measure of the paper's experiments.
+    Source: chapter `measure-your-own-model`; the measure of the paper's experiments.
     """
     x = measurable("x", x)
     require_nonzero(x, "a matrix", "there is nothing to be relative to; use mean_residual(x)")
@@ -70,7 +70,7 @@ def mu(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     >>> mu(torch.tensor([[1.0], [-1.0]]))
     tensor(1.4142)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     return _frobenius(deviations(measurable("x", x)))
 
@@ -87,7 +87,7 @@ def relative_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*
     >>> relative_residual(torch.tensor([[1.0], [-1.0]]))
     tensor(1.)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     require_nonzero(x, "a matrix", "there is nothing to be relative to; use mu(x)")
@@ -107,7 +107,7 @@ def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     >>> hc_dc(torch.tensor([[3.0], [1.0]]))
     tensor(0.5000)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     common = mean_centre(x).unsqueeze(-2)
@@ -130,7 +130,7 @@ def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
     >>> oscillation(torch.tensor([[0.0, 2.0], [1.0, -1.0]]))
     tensor(3.)
 
-    Source: Chapter 1, the free lower bounds; Chapter 12.
+    Source: chapter `attention-and-residual`, the free lower bounds; chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     return (x.amax(-2) - x.amin(-2)).amax(-1)
@@ -149,7 +149,7 @@ def mean_cosine(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
     >>> mean_cosine(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]))
     tensor(0.3333)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     unit = _unit_rows(x)
     tokens = unit.shape[-2]
@@ -169,7 +169,7 @@ def mean_average_distance(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor
     >>> mean_average_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]))
     tensor(0.6667)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     unit = _unit_rows(x)
     tokens = unit.shape[-2]
@@ -194,7 +194,7 @@ def dirichlet_energy(
     >>> round(dirichlet_energy(x).item(), 5), round(mu(x).item() ** 2, 5)
     (8.0, 8.0)
 
-    Source: Chapter 12.
+    Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
     tokens = x.shape[-2]

@@ -52,8 +52,9 @@ class SelfAttention(nn.Module):
 
     w_q, w_k: (heads, dim, dim_qk); w_v: (heads, dim, dim_v); w_o: (heads, dim_v, dim); b_q, b_k:
     (heads, dim_qk), b_v: (heads, dim_v), b_o: (dim), or None. The weights are copied. Raises ``TypeError``
-    for a wrong or mixed dtype, ``ValueError`` for a wrong shape, NaN or infinity. Source: Chapter 1,
-    Definition (Layer) and Proposition (Biases); the paper's section 2 loses the value biases.
+    for a wrong or mixed dtype, ``ValueError`` for a wrong shape, NaN or infinity. Source: Definition (Layer)
+    and Proposition (Biases) in chapter `attention-and-residual`; the paper's section 2 loses the value
+    biases.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> layer = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -108,7 +109,7 @@ class SelfAttention(nn.Module):
         """A layer whose entries, biases included, are independent N(0, scale^2 / dim).
 
         dim_qk and dim_v default to dim / heads. Raises ``ValueError`` for sizes below 1, a scale that is not
-        positive, or heads that do not divide dim while a width is left open. Source: Chapter 4.
+        positive, or heads that do not divide dim while a width is left open. Source: chapter `one-head`.
 
         >>> SelfAttention.random(6, heads=2, generator=torch.Generator().manual_seed(0)).dims
         Dims(heads=2, dim=6, dim_qk=3, dim_v=3)
@@ -182,7 +183,7 @@ class SelfAttention(nn.Module):
 
     @property
     def bias(self) -> Float[Tensor, " dim"]:
-        """b = b_O + sum_h W_{O,h}^T b_{V,h} (Chapter 1, Proposition (Biases)); zero without biases."""
+        """b = b_O + sum_h W_{O,h}^T b_{V,h} (Proposition (Biases)); zero without biases."""
         bias = self.w_q.new_zeros(self.dims.dim) if self.b_o is None else self.b_o
         return bias if self.b_v is None else bias + (self.b_v[:, None, :] @ self.w_o).sum((0, 1))
 

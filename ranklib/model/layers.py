@@ -39,8 +39,8 @@ class Layer(nn.Module):
 
     ``skip`` and ``mlp_skip`` are switches, or numbers: the strength of the skip. The modules are used as they
     are, not copied. Raises ``ValueError`` for an unknown norm, a skip that is not finite, or a norm without
-    its module; ``TypeError`` for an attention that is no ``SelfAttention``. Source: Chapter 8 (MLP) and
-    Chapter 9 (normalisation); the paper's section 3.
+    its module; ``TypeError`` for an attention that is no ``SelfAttention``. Source: chapter `mlps` (MLP) and
+    chapter `layernorm` (normalisation); the paper's section 3.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -193,7 +193,7 @@ class Network(nn.Module):
     """Layers one after the other: X^0 = X and X^l = layer_l(X^{l-1}).
 
     Raises ``TypeError`` for an entry that is no ``Layer``, ``ValueError`` without layers or with layers of
-    different dim. Source: Chapter 3 and Chapter 4; the paper's sections 2 and 3.
+    different dim. Source: chapter `path-decomposition` and chapter `one-head`; the paper's sections 2 and 3.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=3, dim=5, skip=False, generator=generator)

@@ -1,7 +1,7 @@
 """Scores, their parts, masks and the softmax that turns scores into an attention matrix.
 
-Rows of ``x`` are tokens. Weights multiply from the right (``x @ w_q``), as in the notation of Chapter 1. The
-functions check shapes, dtypes and values of all they get.
+Rows of ``x`` are tokens. Weights multiply from the right (``x @ w_q``), as in the notation of chapter
+`attention-and-residual`. The functions check shapes, dtypes and values of all they get.
 """
 
 import torch
@@ -20,7 +20,8 @@ from ranklib._checks import (
 def causal_mask(tokens: int) -> Bool[Tensor, "tokens tokens"]:
     """A token may attend to itself and to all earlier ones: entry (i, j) is True where j <= i.
 
-    Raises ``TypeError`` or ``ValueError`` unless ``tokens`` is a positive integer. Source: Chapter 10.
+    Raises ``TypeError`` or ``ValueError`` unless ``tokens`` is a positive integer. Source: chapter
+    `masks-and-positions`.
 
     >>> causal_mask(3).int().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -33,7 +34,8 @@ def window_mask(tokens: int, width: int, causal: bool = False) -> Bool[Tensor, "
     """A token may attend to those at most ``width`` places away.
 
     Entry (i, j) is True where |i - j| <= width; causal: where 0 <= i - j <= width. Raises ``TypeError``
-    or ``ValueError`` unless ``tokens`` >= 1 and ``width`` >= 0 are integers. Source: Chapter 10.
+    or ``ValueError`` unless ``tokens`` >= 1 and ``width`` >= 0 are integers. Source: chapter
+    `masks-and-positions`.
 
     >>> window_mask(3, 1).int().tolist()
     [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
@@ -60,7 +62,7 @@ def scores(
 
     x: (..., tokens, dim); w_q, w_k: (..., dim, dim_qk); b_q, b_k: (..., dim_qk) or None for zero. Leading
     axes broadcast. Raises ``TypeError`` for a wrong dtype, ``ValueError`` for a wrong shape, NaN or infinity.
-    Source: Chapter 1, the definition of a head (the paper's section 2).
+    Source: chapter `attention-and-residual`, the definition of a head (the paper's section 2).
 
     >>> x, one = torch.tensor([[3.0], [1.0]]), torch.ones(1, 1)
     >>> scores(x, one, one).tolist()
@@ -84,8 +86,8 @@ def pruned_scores(
     (X W_QK X^T + 1 b_Q^T W_K^T X^T) / sqrt(d_qk), with W_QK = W_Q W_K^T.
 
     Arguments, shapes and errors are those of ``scores``. The key bias is checked and then drops out: it
-    enters only X W_Q b_K 1^T and 1 b_Q^T b_K 1^T. Source: Chapter 2, Theorem (What softmax sees); the
-    pruned form is the paper's.
+    enters only X W_Q b_K 1^T and 1 b_Q^T b_K 1^T. Source: Theorem (What softmax sees) in chapter
+    `softmax-shift-invariance`; the pruned form is the paper's.
 
     >>> x, one = torch.tensor([[3.0], [1.0]]), torch.ones(1, 1)
     >>> pruned_scores(x, 2 * one, one / 2, torch.ones(1), torch.tensor([2.0])).tolist()
@@ -111,7 +113,8 @@ def score_parts(
     softmax(E + 1 r^T) = softmax(S).
 
     centre: (..., dim); the rest as in ``scores``. Returns E (..., tokens, tokens) and r (..., tokens).
-    Raises as ``scores`` does. Source: Chapter 2, Theorem (What softmax sees); the paper's appendix A.
+    Raises as ``scores`` does. Source: Theorem (What softmax sees) in chapter `softmax-shift-invariance`; the
+    paper's appendix A.
 
     >>> x, one = torch.tensor([[3.0], [1.0]]), torch.ones(1, 1)
     >>> e, key_score = score_parts(x, torch.tensor([2.0]), one, one)
@@ -143,7 +146,7 @@ def attention_matrix(
     scores: (..., tokens, keys); mask: boolean, broadcastable to that, True where attention is allowed.
     Raises ``TypeError`` for integer scores or a mask that is not boolean, ``ValueError`` for NaN or infinite
     scores (mask with ``mask``, not with infinite scores), a mask of the wrong shape, or one that leaves a
-    row empty. Source: Chapter 2, Proposition (Row-stochastic).
+    row empty. Source: Proposition (Row-stochastic) in chapter `softmax-shift-invariance`.
 
     >>> attention_matrix(torch.tensor([[1000.0, 1000.0], [0.0, 0.0]]), causal_mask(2)).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
@@ -162,7 +165,7 @@ def naive_softmax(scores: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, 
 
     It returns what the arithmetic gives: NaN where exp overflows (above 709.8 in float64, 88.7 in float32)
     and where every exp of a row is 0. Use ``attention_matrix`` for anything else. Raises ``TypeError`` for
-    an integer dtype, ``ValueError`` for NaN or infinite scores. Source: Chapter 2.
+    an integer dtype, ``ValueError`` for NaN or infinite scores. Source: chapter `softmax-shift-invariance`.
 
     >>> naive_softmax(torch.tensor([[0.0, 0.0], [0.0, 100.0]])).tolist()
     [[0.5, 0.5], [0.0, nan]]

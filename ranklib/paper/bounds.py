@@ -96,61 +96,61 @@ BOUNDS: dict[str, Bound] = {
         ONE | {"osc": x_star},
     ),
     "constant_four": Bound(
-        "4 Lambda rho ||W||, where it is proved (Chapter 4, Theorem (Constant four))",
+        "4 Lambda rho ||W||, where it is proved (Theorem (Constant four))",
         3,
         _one_head(lambda s: torch.full_like(s.lam, 4.0)),
         ONE,
         FOUR,
     ),
     "small_oscillation": Bound(
-        "C(osc) Lambda rho ||W|| (Chapter 4, Theorem (Small oscillation))",
+        "C(osc) Lambda rho ||W|| (Theorem (Small oscillation))",
         3,
         _one_head(lambda s: const_osc(s.osc)),
         ONE,
     ),
     "unconditional": Bound(
-        "G(Lambda) rho ||W|| (Chapter 4, Theorem (One layer))",
+        "G(Lambda) rho ||W|| (Theorem (One layer))",
         3,
         _one_head(lambda s: g_slope(s.lam)),
         ONE,
     ),
     "middle": Bound(
-        "(e^Lambda - 1) / sqrt(1 + e^-Lambda) rho ||W|| (Chapter 4, Theorem (One layer))",
+        "(e^Lambda - 1) / sqrt(1 + e^-Lambda) rho ||W|| (Theorem (One layer))",
         3,
         _one_head(lambda s: kappa(s.lam) / (1 + (-s.lam).exp()).sqrt()),
         ONE,
     ),
     "memorable": Bound(
-        "(e^Lambda - 1) rho ||W|| (Chapter 4, Theorem (One layer))",
+        "(e^Lambda - 1) rho ||W|| (Theorem (One layer))",
         3,
         _one_head(lambda s: kappa(s.lam)),
         ONE,
     ),
     "sqrt_tokens": Bound(
-        "sqrt(n) rho ||W|| (Chapter 4, Theorem (One layer))",
+        "sqrt(n) rho ||W|| (Theorem (One layer))",
         1,
         lambda s: s.tokens**0.5 * s.w.amax().expand(s.rho.shape),
         ONE,
     ),
     "two_tokens": Bound(
-        "tanh(Lambda / 2) rho ||W|| (Chapter 4, Theorem (Two tokens))",
+        "tanh(Lambda / 2) rho ||W|| (Theorem (Two tokens))",
         3,
         _one_head(lambda s: vartheta(2 * s.lam) / 2),
         ONE | {"tokens": 2},
     ),
     "printed_many_heads": Bound(
-        "4 beta H / sqrt(d_qk) rho^3 (the paper's Theorem 2.3; false, Chapter 5, Example (Two heads))",
+        "4 beta H / sqrt(d_qk) rho^3 (the paper's Theorem 2.3; false: Example (Two heads))",
         3,
         lambda s: (4 * len(s.q) * (s.q * s.w).amax()).expand(s.rho.shape),
         {"osc": x_star, "shape": shape_limit},
     ),
     "separate_many_heads": Bound(
-        "rho sqrt(S_1 S_inf), column and row sums added separately (Chapter 5, Theorem (Many heads))",
+        "rho sqrt(S_1 S_inf), column and row sums added separately (Theorem (Many heads))",
         3,
         _separate,
     ),
     "small_oscillation_many_heads": Bound(
-        "C sqrt(sum q ||W||_1 sum q ||W||_inf) rho^3 (Chapter 5, Theorem (Many heads))",
+        "C sqrt(sum q ||W||_1 sum q ||W||_inf) rho^3 (Theorem (Many heads))",
         3,
         _osc_heads,
     ),
@@ -162,7 +162,7 @@ def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
 
     A one-head bound of a layer with several heads is that of its worst head, and its hypothesis ``heads``
     fails. Raises ``ValueError`` for an unknown name, ``TypeError`` unless sizes are ``LayerSizes``. Source:
-    Chapters 4 and 5.
+    chapters `one-head` and `many-heads`.
 
     >>> from ranklib.model.attention import SelfAttention
     >>> from ranklib.paper.sizes import layer_sizes

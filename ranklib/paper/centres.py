@@ -37,7 +37,7 @@ def residual_about(
     tensor([[-1.,  0.],
             [ 1.,  0.]])
 
-    Source: Chapter 1; section 2 of the paper.
+    Source: chapter `attention-and-residual`; section 2 of the paper.
     """
     x = measurable("x", x)
     require_float("centre", centre)
@@ -59,7 +59,7 @@ def mean_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch 
     >>> mean_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
     tensor([2., 4.])
 
-    Source: Chapter 1, Theorem (Mean centre).
+    Source: Theorem (Mean centre) in chapter `attention-and-residual`.
     """
     x = measurable("x", x)
     first = x[..., :1, :]
@@ -78,7 +78,7 @@ def median_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
     >>> median_centre(torch.tensor([[0.0, 7.0], [1.0, 6.0], [5.0, 8.0], [9.0, 5.0]]))
     tensor([1., 6.])
 
-    Source: Chapter 1, Theorem (Median centre).
+    Source: Theorem (Median centre) in chapter `attention-and-residual`.
     """
     x = measurable("x", x)
     return x.sort(-2).values[..., (x.shape[-2] - 1) // 2, :]
@@ -96,7 +96,7 @@ def midrange_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*ba
     >>> midrange_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
     tensor([2.5000, 4.0000])
 
-    Source: Chapter 1, Theorem (Median centre), the remark on the midrange.
+    Source: Theorem (Median centre) in chapter `attention-and-residual`, the remark on the midrange.
     """
     x = measurable("x", x)
     return x.amin(-2) / 2 + x.amax(-2) / 2
@@ -117,7 +117,7 @@ def col_sum(
     >>> col_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
     tensor(6.)
 
-    Source: Chapter 1.
+    Source: chapter `attention-and-residual`.
     """
     return max_col_sum(residual_about(x, centre))
 
@@ -137,7 +137,7 @@ def row_sum(
     >>> row_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
     tensor(3.)
 
-    Source: Chapter 1.
+    Source: chapter `attention-and-residual`.
     """
     return max_row_sum(residual_about(x, centre))
 
@@ -157,7 +157,7 @@ def composite_about(
     >>> composite_about(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.5]))
     tensor(4.0311)
 
-    Source: Chapter 1.
+    Source: chapter `attention-and-residual`.
     """
     return composite(residual_about(x, centre))
 
@@ -177,7 +177,7 @@ def mean_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
     >>> mean_residual(torch.eye(4))
     tensor(1.5000)
 
-    Source: Chapter 1, Theorem (Mean centre).
+    Source: Theorem (Mean centre) in chapter `attention-and-residual`.
     """
     x = measurable("x", x)
     from_first = x - x[..., :1, :]
@@ -199,7 +199,7 @@ def median_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*ba
     >>> median_residual(torch.tensor([[0.0], [1.0], [5.0]]))
     tensor(4.4721)
 
-    Source: Chapter 1, Theorem (Median centre).
+    Source: Theorem (Median centre) in chapter `attention-and-residual`.
     """
     return composite_about(x, median_centre(x))
 

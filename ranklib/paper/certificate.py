@@ -1,11 +1,12 @@
 """How the library is sure of a residual: valid lines, the polygon they cut out, and a sandwich.
 
 For a centre x let f be the largest column sum and g the largest row sum of |X - 1x^T|. The pairs (f, g)
-fill a convex region K, and the product f g is least at a vertex of K (Chapter 1, Lemma (Vertex)).
-Non-negative weights u on the columns and v on the rows give the valid line
-``sum(u) f + sum(v) g >= phi(u, v)`` (Chapter 1, Lemma (Certificate)), where phi is a sum of weighted
-medians and needs no optimiser. Lines cut out a polygon that contains K, so the least product over its
-vertices is a lower bound; any centre gives an upper bound. The sandwich adds a line at the worst vertex.
+fill a convex region K, and the product f g is least at a vertex of K (Lemma (Vertex) in chapter
+`attention-and-residual`). Non-negative weights u on the columns and v on the rows give the valid line
+``sum(u) f + sum(v) g >= phi(u, v)`` (Lemma (Certificate) in chapter `attention-and-residual`), where phi is a
+sum of weighted medians and needs no optimiser. Lines cut out a polygon that contains K, so the least product
+over its vertices is a lower bound; any centre gives an upper bound. The sandwich adds a line at the worst
+vertex.
 """
 
 from collections.abc import Callable, Iterator

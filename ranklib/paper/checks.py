@@ -101,7 +101,7 @@ def check_layer(
     rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where
     rho exceeds ||res X|| by at most ``tol``, so a failure about it is one of the printed claim too. Raises
     ``ValueError`` for an unknown bound, a centre together with a ``ResidualState``, and as ``measure_layer``.
-    Source: Chapters 4 to 6.
+    Source: chapters `one-head`, `many-heads` and `where-it-breaks`.
 
     >>> import torch
     >>> generator = torch.Generator().manual_seed(0)
@@ -132,7 +132,8 @@ def check_network(
     """``check_layer`` for the attention of every layer, each at its own input, hypotheses at every layer.
 
     The states are propagated exactly, with the skip of the layer if it has one. Raises ``ValueError`` for a
-    layer with an MLP or a norm, and as ``check_layer`` does. Source: Chapter 5, Theorem (L layers).
+    layer with an MLP or a norm, and as ``check_layer`` does. Source: Theorem (L layers) in chapter
+    `many-heads`.
 
     >>> import torch
     >>> generator = torch.Generator().manual_seed(0)

@@ -31,7 +31,7 @@ def kappa(t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> kappa(torch.tensor([0.0, 1e-20, 1.0], dtype=torch.float64))
     tensor([1.0000, 1.0000, 1.7183], dtype=torch.float64)
 
-    Source: Chapter 4, Lemma (Master).
+    Source: Lemma (Master) in chapter `one-head`.
     """
     require_float("t", t)
     return torch.where(t == 0, 1, t.expm1() / torch.where(t == 0, 1, t))
@@ -47,7 +47,7 @@ def vartheta(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> vartheta(torch.tensor([0.0, 4.0], dtype=torch.float64))
     tensor([1.0000, 0.7616], dtype=torch.float64)
 
-    Source: Chapter 4, Lemma (Total variation).
+    Source: Lemma (Total variation) in chapter `one-head`.
     """
     quarter = _nonnegative("osc", osc) / 4
     return torch.where(quarter == 0, 1, quarter.tanh() / torch.where(quarter == 0, 1, quarter))
@@ -64,7 +64,7 @@ def const_osc(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> const_osc(torch.tensor([0.0, 1.256, 5.62], dtype=torch.float64))
     tensor([0.7071, 1.1236, 3.9986], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (Small oscillation).
+    Source: Theorem (Small oscillation) in chapter `one-head`.
     """
     osc = _nonnegative("osc", osc)
     return (kappa(osc / 2).square() / 2 + vartheta(osc) * (osc / 4).tanh()).sqrt()
@@ -78,7 +78,7 @@ def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> const_osc_heads(torch.tensor([0.0, 1.256], dtype=torch.float64))
     tensor([0.7071, 1.1418], dtype=torch.float64)
 
-    Source: Chapter 5, Theorem (Many heads).
+    Source: Theorem (Many heads) in chapter `many-heads`.
     """
     return (kappa(_nonnegative("osc", osc)) / 2 + (osc / 4).tanh()).sqrt()
 
@@ -91,7 +91,7 @@ def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> f_slope(torch.tensor([0.0, 5.0], dtype=torch.float64))
     tensor([ 0.5000, 15.7279], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer).
+    Source: Theorem (One layer) in chapter `one-head`.
     """
     return kappa(_nonnegative("lam", lam)) / 2 + (lam / 2).tanh()
 
@@ -104,7 +104,7 @@ def f_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> f_lambda(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.3213], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer).
+    Source: Theorem (One layer) in chapter `one-head`.
     """
     return _nonnegative("lam", lam).expm1() / 2 + lam * (lam / 2).tanh()
 
@@ -115,7 +115,7 @@ def g_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> g_slope(torch.tensor([0.0, 6.5], dtype=torch.float64))
     tensor([0.7071, 3.9972], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer) and Theorem (Constant four).
+    Source: Theorem (One layer) and Theorem (Constant four) in chapter `one-head`.
     """
     return f_slope(lam).sqrt() * vartheta(2 * lam).sqrt()
 
@@ -129,7 +129,7 @@ def g_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> g_lambda(torch.tensor([0.0, 6.5], dtype=torch.float64))
     tensor([ 0.0000, 25.9821], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer).
+    Source: Theorem (One layer) in chapter `one-head`.
     """
     return (2 * f_lambda(lam)).sqrt() * (lam / 2).tanh().sqrt()
 
@@ -140,7 +140,7 @@ def middle(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> middle(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.4692], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer).
+    Source: Theorem (One layer) in chapter `one-head`.
     """
     return memorable(lam) / (1 + (-lam).exp()).sqrt()
 
@@ -151,7 +151,7 @@ def memorable(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> memorable(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.7183], dtype=torch.float64)
 
-    Source: Chapter 4, Theorem (One layer).
+    Source: Theorem (One layer) in chapter `one-head`.
     """
     return _nonnegative("lam", lam).expm1()
 
@@ -164,7 +164,7 @@ def x_star() -> float:
     >>> round(x_star(), 7)
     1.2564312
 
-    Source: Chapter 4; the paper rounds it to 1.256 in its appendix A.
+    Source: chapter `one-head`; the paper rounds it to 1.256 in its appendix A.
     """
     return -0.5 - float(lambertw(-0.5 * math.exp(-0.5), -1).real)
 
@@ -180,7 +180,7 @@ def shape_limit() -> float:
     >>> int(shape_limit())
     2213
 
-    Source: Chapter 5, Proposition (Price of the shape).
+    Source: Proposition (Price of the shape) in chapter `many-heads`.
     """
     room = 4 / float(const_osc_heads(torch.tensor(x_star(), dtype=torch.float64)))
     return (room + math.sqrt(room**2 - 1)) ** 4

@@ -31,7 +31,7 @@ def two_heads(m: int, w: float = 1e-3, overlap: bool = True) -> Instance:
     Both heads have W_QK = w e_0 e_0^T. Without ``overlap`` head 1 writes to a feature of its own, and the
     last factor is sqrt(1 + sqrt m) / 16. dim is m, or m + 1. facts: ratio, output (its residual), rho.
     Raises ``TypeError`` or ``ValueError`` unless m is a positive integer and w a positive number. Source:
-    Chapter 5, Example (Two heads).
+    Example (Two heads) in chapter `many-heads`.
 
     >>> round(two_heads(65536).facts["ratio"], 4), round(two_heads(65536, overlap=False).facts["ratio"], 4)
     (1.0039, 1.002)
@@ -58,7 +58,7 @@ def four_tokens(w: float, beta: float = 40.0, tokens: int = 4) -> Instance:
 
     as beta grows; with fewer tokens n it tends to sqrt(n / 4) times that: 1/2 for n = 2. rho = 1 and
     Lambda = w. facts: ratio (the limit in beta), rho, lam. Raises ``TypeError`` or ``ValueError`` unless w
-    and beta are positive and tokens >= 2. Source: Chapter 4, Proposition (Sharp constant).
+    and beta are positive and tokens >= 2. Source: Proposition (Sharp constant) in chapter `one-head`.
 
     >>> [round(four_tokens(1e-6, tokens=n).facts["ratio"], 4) for n in (2, 3, 4, 5)]
     [0.5, 0.6124, 0.7071, 0.7071]
@@ -84,7 +84,7 @@ def oscillation_family(osc: float) -> float:
     .. math:: \frac{\sqrt{2 T (\frac29 (e^D - 1) + T)}}D, \qquad T = \frac23\cdot\frac{e^D - 1}{e^D + 2}
 
     It exceeds 4 from D = 8.1968 on: an oscillation of 8.2 is not small enough. Raises ``ValueError`` unless
-    osc is a positive number. Source: Chapter 6, Theorem (Oscillation 8.2).
+    osc is a positive number. Source: Theorem (Oscillation 8.2) in chapter `where-it-breaks`.
 
     >>> [round(oscillation_family(osc), 3) for osc in (8.0, 8.2, 8.5, 9.0)]
     [3.714, 4.005, 4.489, 5.444]
@@ -99,7 +99,7 @@ def diagonal_step(eps: float, tokens: int) -> tuple[float, float]:
     """The sum of osc_i and 2 ||E||_1 for E = eps I: the printed proof needs the first below the second.
 
     The first is n eps, so the step fails from three tokens on. Raises ``TypeError`` or ``ValueError`` unless
-    eps is positive and tokens >= 1. Source: Chapter 4, on the printed proof.
+    eps is positive and tokens >= 1. Source: chapter `one-head`, on the printed proof.
 
     >>> diagonal_step(0.5, 2), diagonal_step(0.5, 3)
     ((1.0, 1.0), (1.5, 1.0))
@@ -115,7 +115,7 @@ def signed_step(u: float) -> tuple[float, float]:
 
     The printed proof needs the first below the second. The pair is R = (1, -1)^T with E = u R R^T and
     p = (1/2, 1/2): tanh u against 0. Raises ``ValueError`` unless u is a positive number.
-    Source: Chapter 4, on the printed proof.
+    Source: chapter `one-head`, on the printed proof.
 
     >>> round(signed_step(0.5)[0], 3), signed_step(0.5)[1]
     (0.462, 0.0)
@@ -136,8 +136,8 @@ def skip_corollary(m: int, w: float = 0.05) -> Instance:
 
     The printed bound is max(2 rho, 8 beta rho^3) = 2 rho. dim is m + 1. facts: ratio, output (its residual
     with the skip), rho, w, t, first (the least m that beats it for small w). Raises ``TypeError`` or
-    ``ValueError`` unless m is a positive integer and w a positive number. Source: Chapter 7, Example (Skip
-    corollary).
+    ``ValueError`` unless m is a positive integer and w a positive number. Source: Example (Skip
+    corollary) in chapter `skip-connections`.
 
     >>> [round(skip_corollary(m, 1e-3).facts["ratio"], 5) for m in (576, 577, 1000)]
     [1.0, 1.00033, 1.11275]
@@ -166,7 +166,7 @@ def outlier_residual(top: float, rest: float, count: int, tokens: int) -> float:
     the first column and (f - q) / (n - 2) of each other one: the product with the largest row sum is concave
     in f up to f = F, where both row sums agree, and increases from there. The first term is attained where
     it is the smaller one and 2 s <= q. Raises ``TypeError`` or ``ValueError`` unless count >= 1, tokens >= 3
-    and 0 < rest <= top. Source: Chapter 8, Example (Spectral norm one).
+    and 0 < rest <= top. Source: Example (Spectral norm one) in chapter `mlps`.
 
     >>> round(outlier_residual(0.5, 0.0055243, 8192, 1502), 3)
     4.64
@@ -199,7 +199,7 @@ def row_wise_l1(k: int, w: float = 1e-3, beta: float = 40.0) -> tuple[Instance, 
 
     as beta grows; tokens as in ``four_tokens`` with each feature copied k times, so d = 2k. Returns the
     instance and phi as a row of weights, (1, 2k). facts: ratio (the limit in beta), rho, lam. Raises as
-    ``four_tokens``. Source: Chapter 8, Example (34 features).
+    ``four_tokens``. Source: Example (34 features) in chapter `mlps`.
 
     >>> [round(row_wise_l1(k, w=1e-6)[0].facts["ratio"], 4) for k in (16, 17)]
     [1.0, 1.0308]
@@ -221,8 +221,8 @@ def row_wise_l2(c: int, tokens: int, w: float = 1e-3, beta: float = 40.0) -> tup
 
     Tokens as in ``four_tokens``, with ``tokens`` of them. Returns the instance and the weights (2c + 1, 2).
     facts: ratio, a lower bound of the residual over 4 Lambda rho in the limit of beta, by
-    ``outlier_residual``; rho, lam. Raises as ``four_tokens``, and unless tokens >= 3. Source: Chapter 8,
-    Example (Spectral norm one).
+    ``outlier_residual``; rho, lam. Raises as ``four_tokens``, and unless tokens >= 3. Source: Example
+    (Spectral norm one) in chapter `mlps`.
 
     >>> [round(row_wise_l2(4096, n)[0].facts["ratio"], 3) for n in (100, 300, 1502)]
     [0.846, 1.003, 1.16]

@@ -16,8 +16,8 @@ EPS = torch.finfo(torch.float64).eps
 def enclosure(state: ResidualState, tol: float = 1e-3) -> tuple[float, float]:
     """log10 of a lower and an upper bound of ||res X||, to the relative gap ``tol``; a zero gives -inf.
 
-    For two tokens the midpoint is the best centre (Chapter 4, Theorem (Two tokens)) and the gap is rounding.
-    One sample. Raises as ``residual_size`` does.
+    For two tokens the midpoint is the best centre (Theorem (Two tokens) in chapter `one-head`) and the gap is
+    rounding. One sample. Raises as ``residual_size`` does.
 
     >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[1.0], [-1.0]]).double(), -3000)
     >>> [round(value, 3) for value in enclosure(pair)]  # 2^-3000 sqrt 2

@@ -24,7 +24,7 @@ class Movers(NamedTuple):
 
     R has the rows e_0, e_1 ... e_m and 0 for the stayers; W_QK = sqrt(d_qk) log(gain) I; W_V = I, or
     e_0 e_0^T if ``one_number``. The weights in p are ``weight`` : 1 : ``eta``; eta = 0 is the limit. Then
-    rho <= 1 and Lambda <= log(gain). Source: Chapter 6, Theorem (Clean family).
+    rho <= 1 and Lambda <= log(gain). Source: Theorem (Clean family) in chapter `where-it-breaks`.
 
     >>> family = Movers(2000, 4000, 12000, 126000, Fraction(1, 10**6))
     >>> family.tokens, round(family.lower, 6), round(family.printed, 6)
@@ -130,7 +130,7 @@ def clean_movers(m: int, eta: Fraction | float = 0, one_number: bool = False) ->
 
     It beats the printed bound from m = 1636 on (4909 tokens); with one number per token from m = 3991 on
     (15965 tokens). Raises ``TypeError`` or ``ValueError`` unless m >= 2 is an integer and eta is in [0, 1].
-    Source: Chapter 6, Theorem (Clean family).
+    Source: Theorem (Clean family) in chapter `where-it-breaks`.
 
     >>> family = clean_movers(2000)
     >>> family.lower_squared == Fraction(13851, 10000) * 2000, round(family.ratio, 4)
@@ -154,7 +154,7 @@ def clean_family(m: int, eta: Fraction | float = 1e-9) -> Instance:
 def pocket_family() -> Movers:
     """6001 tokens, weights 12000 : 1 : 1e-6 and gain 126000: 50.7816 > 46.9761 on a pocket calculator.
 
-    Source: Chapter 6, Example (6001 tokens).
+    Source: Example (6001 tokens) in chapter `where-it-breaks`.
 
     >>> round(pocket_family().ratio, 4)
     1.081
@@ -167,7 +167,7 @@ def best_movers(tokens: int) -> Movers:
 
     Nelder-Mead over weight and gain inside a ternary search over the movers; deterministic. What it finds is
     a lower bound whatever the search did. Raises ``TypeError`` or ``ValueError`` unless tokens >= 8 is an
-    integer. Source: Chapter 6.
+    integer. Source: chapter `where-it-breaks`.
 
     >>> family = best_movers(4725)
     >>> family.tokens, family.ratio > 1
@@ -212,7 +212,7 @@ def best_ratios(
     """For each number of tokens the largest ||res SA(X)|| / (Lambda rho ||W||) in the families of this book.
 
     ``four_tokens`` in its limit, and from 8 tokens on also ``best_movers``. The printed claim says at most 4;
-    values are lower bounds of the truth. Raises as those two do. Source: Chapter 6.
+    values are lower bounds of the truth. Raises as those two do. Source: chapter `where-it-breaks`.
 
     >>> {n: round(ratio, 3) for n, ratio in best_ratios((2, 3, 4, 64)).items()}
     {2: 0.5, 3: 0.612, 4: 0.707, 64: 0.745}

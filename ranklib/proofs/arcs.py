@@ -1,4 +1,4 @@
-"""Derivations of chapter 13: the pair on a circle, the growth of its errors, and two heads that hold it.
+"""Derivations: the pair on a circle, the growth of its errors, and two heads that hold it.
 
 Rows are tokens in the plane; the sentence of each step says why any number of heads works.
 """
@@ -25,7 +25,7 @@ def quotient(u: sp.Expr) -> sp.Expr:
 
 
 def drawn_circle() -> Derivation:
-    """One head draws the circle exactly (Chapter 13, Proposition (One head draws))."""
+    """One head draws the circle exactly (Proposition (One head draws))."""
     x, y, c, s = sp.symbols("x y c s", real=True)
     w, u = sp.symbols("w u", positive=True)
     t = sp.Symbol("u", nonnegative=True)
@@ -72,12 +72,12 @@ def drawn_circle() -> Derivation:
                 latex="\\frac{d}{du} \\frac{u}{\\tanh u}\n= \\frac{\\sinh 2u - 2u}{2 \\sinh^2 u}",
             ),
         ),
-        f"Chapter 13, Proposition (One head draws); {BOOK}.",
+        f"Proposition (One head draws) in chapter `drawing-arcs`; {BOOK}.",
     )
 
 
 def radial_factor() -> Derivation:
-    """How a step multiplies a radial error (Chapter 13, Theorem (Radial factor))."""
+    """How a step multiplies a radial error (Theorem (Radial factor))."""
     e, u, s = sp.symbols("e u s", positive=True)
     t = sp.Symbol("t", nonnegative=True)
     c1, c2, q1, q2 = sp.symbols("c1 c2 q1 q2", real=True)
@@ -129,12 +129,12 @@ def radial_factor() -> Derivation:
                 latex=r"(1 - p)(1 + q) < 1 \quad \text{for } p > \tfrac{q}{1 + q}",
             ),
         ),
-        f"Chapter 13, Theorem (Radial factor); {BOOK}.",
+        f"Theorem (Radial factor) in chapter `drawing-arcs`; {BOOK}.",
     )
 
 
 def midpoint_factors() -> Derivation:
-    """How a step multiplies an error of the midpoint (Chapter 13, Proposition (Midpoint))."""
+    """How a step multiplies an error of the midpoint (Proposition (Midpoint))."""
     s = sp.Symbol("s", real=True)
     e, u = sp.symbols("e u", positive=True)
     c1, c2, q1, q2, k = sp.symbols("c1 c2 q1 q2 k", real=True)
@@ -183,12 +183,12 @@ def midpoint_factors() -> Derivation:
                 latex="\\text{along} - \\text{across}\n= \\tfrac{1}{2} (\\text{radial} - 1)",
             ),
         ),
-        f"Chapter 13, Proposition (Midpoint); {BOOK}.",
+        f"Proposition (Midpoint) in chapter `drawing-arcs`; {BOOK}.",
     )
 
 
 def opposed_heads() -> Derivation:
-    """Two heads of opposite sign hold the circle (Chapter 13, Theorem (Opposed heads))."""
+    """Two heads of opposite sign hold the circle (Theorem (Opposed heads))."""
     e1, e2 = sp.Rational(3, 10), sp.Integer(2)
     c1, c2 = sp.Rational(-3, 10), sp.Rational(13, 10)
     radial = 1 + c1 * quotient(e1) + c2 * quotient(e2)
@@ -248,7 +248,7 @@ def opposed_heads() -> Derivation:
                 "By the last step before.",
             ),
         ),
-        f"Chapter 13, Theorem (Opposed heads); {BOOK}.",
+        f"Theorem (Opposed heads) in chapter `drawing-arcs`; {BOOK}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 6: tokens that break the printed bound, and when its constant 4 is true.
+"""Derivations: tokens that break the printed bound, and when its constant 4 is true.
 
 Entries are symbols or exact fractions; the sentence of each step says why any size works.
 """
@@ -13,7 +13,7 @@ Q = sp.Rational
 
 
 def clean_family() -> Derivation:
-    """A family of 3m + 1 tokens beats the bound (Chapter 6, Theorem (Clean family))."""
+    """A family of 3m + 1 tokens beats the bound (Theorem (Clean family))."""
     m = sp.Symbol("m", positive=True, integer=True)
     t, z = sp.symbols("t z", nonnegative=True)
     c, x = sp.symbols("c x", real=True)
@@ -119,12 +119,12 @@ def clean_family() -> Derivation:
                 latex=r"1.3851 \cdot 1635 < (4 \ln 147151)^2",
             ),
         ),
-        f"Chapter 6, Theorem (Clean family), against the one-layer bound of {PAPER}.",
+        f"Theorem (Clean family) in chapter `where-it-breaks`, against the one-layer bound of {PAPER}.",
     )
 
 
 def pocket_example() -> Derivation:
-    """6001 tokens in fractions (Chapter 6, Example (6001 tokens))."""
+    """6001 tokens in fractions (Example (6001 tokens))."""
     alpha, beta = Q(12000, 14000), Q(12000, 139999)
     gap, delta = alpha - beta, Q(126000 - 1, 139999)
     f, g = 4000 * abs(alpha - alpha) + 2000 * abs(beta - alpha), gap + delta
@@ -220,7 +220,7 @@ def pocket_example() -> Derivation:
                 latex=r"(4 \ln 126000)^2 < 50.78^2",
             ),
         ),
-        f"Chapter 6, Example (6001 tokens), against the one-layer bound of {PAPER}.",
+        f"Example (6001 tokens) in chapter `where-it-breaks`, against the one-layer bound of {PAPER}.",
     )
 
 
@@ -231,7 +231,7 @@ def bound_g(lam: sp.Expr) -> sp.Expr:
 
 
 def constant_four() -> Derivation:
-    """When the printed constant 4 is true (Chapter 6, Theorem (When four is true))."""
+    """When the printed constant 4 is true (Theorem (When four is true))."""
     end, s = Q(13, 2), sp.Symbol("s", nonnegative=True)
     lam, u = end * s / (1 + s), sp.Symbol("u", nonnegative=True)
     d = sp.Symbol("D", positive=True)
@@ -342,12 +342,12 @@ def constant_four() -> Derivation:
                 latex=r"C(1.256) < 1.124",
             ),
         ),
-        "Chapter 6, Theorem (When four is true); Chapter 4, Theorem (Constant four).",
+        "Theorem (When four is true) in chapter `where-it-breaks`; Theorem (Constant four).",
     )
 
 
 def oscillation_eight() -> Derivation:
-    """An oscillation of 8.2 is not small enough (Chapter 6, Theorem (Oscillation 8.2))."""
+    """An oscillation of 8.2 is not small enough (Theorem (Oscillation 8.2))."""
     lam, x, m = sp.symbols("L x m", positive=True)
     w_qk = sp.Matrix([[0, 0, 0, 0], [-lam, 0, 0, 0], [0, 0, lam, 0], [0, 0, 0, lam]])
     third = Q(1, 3)
@@ -443,7 +443,7 @@ def oscillation_eight() -> Derivation:
                 latex="4.48^2 < \\frac{2 T_s (\\frac{2}{9} (e^L - 1) + T_s)}{L^2},\n\\quad L = 8.5",
             ),
         ),
-        "Chapter 6, Theorem (Oscillation 8.2).",
+        "Theorem (Oscillation 8.2) in chapter `where-it-breaks`.",
     )
 
 

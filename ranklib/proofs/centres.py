@@ -1,4 +1,4 @@
-"""Derivations of chapter 1 about centres: the mean, how bad it can be, the columnwise median.
+"""Derivations about centres: the mean, how bad it can be, the columnwise median.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -12,7 +12,7 @@ HALF = sp.Rational(1, 2)
 
 
 def mean_centre() -> Derivation:
-    """The residual about the mean is at most 2(1 - 1/n) times the best (Chapter 1, Theorem (Mean centre))."""
+    """The residual about the mean is at most 2(1 - 1/n) times the best (Theorem (Mean centre))."""
     n = sp.Symbol("n", positive=True, integer=True)
     sizes = (2, 3, 5, 7)
     x, centre, one = real_matrix("x", 3, 2), real_matrix("z", 2, 1), sp.ones(3, 1)
@@ -117,12 +117,13 @@ def mean_centre() -> Derivation:
                 latex="\\|I\\|_{1,\\infty} = 1,\n\\|C I\\|_{1,\\infty} = 2 (1 - \\tfrac{1}{n})",
             ),
         ),
-        "Chapter 1, Theorem (Mean centre); product rule: Horn and Johnson, Matrix Analysis, section 5.6.",
+        "Theorem (Mean centre) in chapter `attention-and-residual`; "
+        "product rule: Horn and Johnson, Matrix Analysis, section 5.6.",
     )
 
 
 def mean_family() -> Derivation:
-    """A family whose mean residual approaches the factor 2(1 - 1/n) (Chapter 1, Theorem (Mean centre))."""
+    """A family whose mean residual approaches the factor 2(1 - 1/n) (Theorem (Mean centre))."""
     n, k, j = sp.Symbol("n", positive=True), sp.Symbol("K", positive=True), sp.Symbol("j", nonnegative=True)
     mu = (2 - n) / n**2
     f_mean, g_mean = 2 * (1 - 1 / n), (1 - 1 / n) * (1 + 2 * k / n)
@@ -208,12 +209,12 @@ def mean_family() -> Derivation:
                 "The ratio is 1.436, already close to the limit 1.5.",
             ),
         ),
-        "Chapter 1, Theorem (Mean centre), sharpness.",
+        "Theorem (Mean centre) in chapter `attention-and-residual`, sharpness.",
     )
 
 
 def median_centre() -> Derivation:
-    """The columnwise median costs at most the factor sqrt(3) (Chapter 1, Theorem (Median centre))."""
+    """The columnwise median costs at most the factor sqrt(3) (Theorem (Median centre))."""
     a, b, c, e, w, g, r, s, t, f = sp.symbols("a b c e w g r s t f", nonnegative=True)
     y, z, u, v, p, q = sp.symbols("y z u v p q", real=True)
     k = sp.Symbol("m", positive=True, integer=True)
@@ -307,7 +308,7 @@ def median_centre() -> Derivation:
                 latex="\\lim_{m \\to \\infty} \\frac{(2 m + 1) \\cdot 6 m}{(2 m + 3) (2 m + 2)}\n= 3",
             ),
         ),
-        "Chapter 1, Theorem (Median centre).",
+        "Theorem (Median centre) in chapter `attention-and-residual`.",
     )
 
 

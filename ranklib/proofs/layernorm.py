@@ -1,4 +1,4 @@
-"""Derivations of chapter 9: dividing columns or rows, the pair on a circle, epsilon, and ranks.
+"""Derivations: dividing columns or rows, the pair on a circle, epsilon, and ranks.
 
 Sizes are small, entries are symbols; the sentence of each step says why any size works.
 """
@@ -13,7 +13,7 @@ BOOK = "this book"
 
 
 def column_division() -> Derivation:
-    """Normalised columns have residual at least sqrt d (Chapter 9, Theorem (Columns cannot collapse))."""
+    """Normalised columns have residual at least sqrt d (Theorem (Columns cannot collapse))."""
     a, b, x = sp.symbols("a b x", real=True)
     p, q, r = sp.symbols("p q r", nonnegative=True)
     n, d = sp.symbols("n d", positive=True)
@@ -60,12 +60,12 @@ def column_division() -> Derivation:
                 latex=r"f(x) g(x) \ge \sqrt{n} \cdot \tfrac{d \sqrt{n}}{n} = d",
             ),
         ),
-        f"Chapter 9, Theorem (Columns cannot collapse); {BOOK}.",
+        f"Theorem (Columns cannot collapse) in chapter `layernorm`; {BOOK}.",
     )
 
 
 def ball_projection() -> Derivation:
-    """LayerNorm is a projection to a ball, so it is Lipschitz (Chapter 9, Theorem (When it folds))."""
+    """LayerNorm is a projection to a ball, so it is Lipschitz (Theorem (When it folds))."""
     phi, a, b = sp.symbols("phi a b", real=True)
     eps, d, big_p, big_q = sp.symbols("epsilon d P Q", positive=True)
     s, t, h, p, q, r = sp.symbols("s t h p q r", nonnegative=True)
@@ -137,12 +137,12 @@ def ball_projection() -> Derivation:
                 latex=r"\sqrt{d} \cdot d = (d^{3/4})^2",
             ),
         ),
-        f"Chapter 9, Theorem (When it folds); {BOOK}.",
+        f"Theorem (When it folds) in chapter `layernorm`; {BOOK}.",
     )
 
 
 def circle_pair() -> Derivation:
-    """The half-angle of a pair on a circle (Chapter 9, Theorem (Knife edge))."""
+    """The half-angle of a pair on a circle (Theorem (Knife edge))."""
     c, s = sp.symbols("c s", real=True)
     w, length = sp.symbols("w l", positive=True)
     u, r, t = sp.symbols("u r T", nonnegative=True)
@@ -203,12 +203,12 @@ def circle_pair() -> Derivation:
                 latex=r"\tfrac{1}{2} (1 + \tanh u) < 1",
             ),
         ),
-        f"Chapter 9, Theorem (Knife edge) and Proposition (Post and pre); {BOOK}.",
+        f"Theorem (Knife edge) and Proposition (Post and pre) in chapter `layernorm`; {BOOK}.",
     )
 
 
 def epsilon_threshold() -> Derivation:
-    """Which pair a norm with epsilon holds (Chapter 9, Theorem (Nose))."""
+    """Which pair a norm with epsilon holds (Theorem (Nose))."""
     s = sp.Symbol("s", real=True)
     u = sp.Symbol("u", nonnegative=True)
     r, eps, b = sp.symbols("r epsilon b", positive=True)
@@ -258,12 +258,12 @@ def epsilon_threshold() -> Derivation:
                 form=b**4 / (eps * (b**2 + eps)),
             ),
         ),
-        f"Chapter 9, Theorem (Nose); {BOOK}.",
+        f"Theorem (Nose) in chapter `layernorm`; {BOOK}.",
     )
 
 
 def rank_two() -> Derivation:
-    """Two tokens of rank 2 that stay, and orthogonal values (Chapter 9, Example (Rank two))."""
+    """Two tokens of rank 2 that stay, and orthogonal values (Example (Rank two))."""
     phi, p, q = sp.symbols("phi p q", real=True)
     value, root = sp.Matrix([[1, 2], [0, 1]]), sp.sqrt(3) / 2
     first, second, tangent = sp.Matrix([[0, 1]]), sp.Matrix([[-HALF, -root]]), sp.Matrix([[root, -HALF]])
@@ -327,12 +327,12 @@ def rank_two() -> Derivation:
                 "= 2 \\cos \\varphi \\, (\\cos \\varphi, \\sin \\varphi)",
             ),
         ),
-        "Chapter 9, Example (Rank two), after Wu et al. 2024; the numbers are this book's.",
+        "Example (Rank two) in chapter `layernorm`, after Wu et al. 2024; the numbers are this book's.",
     )
 
 
 def layer_norm_ranks() -> Derivation:
-    """LayerNorm can raise the affine rank, and lower it by two (Chapter 9, Proposition (Ranks))."""
+    """LayerNorm can raise the affine rank, and lower it by two (Proposition (Ranks))."""
 
     def normed(x: sp.Matrix) -> sp.Matrix:
         centred = x - x * sp.ones(x.cols, x.cols) / x.cols
@@ -389,7 +389,7 @@ def layer_norm_ranks() -> Derivation:
                 latex=r"z_1 + z_2 = 0",
             ),
         ),
-        f"Chapter 9, Proposition (Ranks); {BOOK}.",
+        f"Proposition (Ranks) in chapter `layernorm`; {BOOK}.",
     )
 
 

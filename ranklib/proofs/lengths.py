@@ -1,4 +1,4 @@
-"""Derivations of chapter 14: lengths counted and weighed, cancellation, draws, baselines.
+"""Derivations: lengths counted and weighed, cancellation, draws, baselines.
 
 Depths are small and fixed, strengths are symbols; the sentence of each step says why any depth works.
 """
@@ -11,7 +11,7 @@ HALF = sp.Rational(1, 2)
 
 
 def weighed_lengths() -> Derivation:
-    """Weights of lengths are binomial too (Chapter 14, Proposition (Weighed lengths))."""
+    """Weights of lengths are binomial too (Proposition (Weighed lengths))."""
     e, h = sp.symbols("eta H", positive=True)
     k, j = sp.symbols("k j", positive=True)
     z, depth = sp.Symbol("z", nonnegative=True), 4
@@ -86,12 +86,12 @@ def weighed_lengths() -> Derivation:
                 latex=r"\mathrm{mean} = \sum_l \frac{\eta_l}{1 + \eta_l}",
             ),
         ),
-        "Chapter 14, Proposition (Weighed lengths).",
+        "Proposition (Weighed lengths) in chapter `which-paths`.",
     )
 
 
 def cancelling_lengths() -> Derivation:
-    """Lengths of alternating sign (Chapter 14, Proposition (Cancelling lengths))."""
+    """Lengths of alternating sign (Proposition (Cancelling lengths))."""
     e, depth = sp.Symbol("eta", positive=True), 6
     terms = [sp.binomial(depth, k) * (-e) ** k for k in range(depth + 1)]
     sizes = [sp.binomial(depth, k) * e**k for k in range(depth + 1)]
@@ -155,12 +155,12 @@ def cancelling_lengths() -> Derivation:
                 latex=r"\frac{(1/2)^6 - (3/2)^6}{(1/2)^6} = 1 - 3^6 = -728",
             ),
         ),
-        "Chapter 14, Proposition (Cancelling lengths).",
+        "Proposition (Cancelling lengths) in chapter `which-paths`.",
     )
 
 
 def distinct_draws() -> Derivation:
-    """Draws with replacement repeat themselves (Chapter 14, Proposition (Distinct paths))."""
+    """Draws with replacement repeat themselves (Proposition (Distinct paths))."""
     m, n = sp.Symbol("M", positive=True), sp.Symbol("n", positive=True)
     three = [len({a, b}) for a in range(3) for b in range(3)]
     seen = [12 * (1 - sp.Rational(11, 12) ** draws) for draws in (5, 20)]
@@ -216,12 +216,12 @@ def distinct_draws() -> Derivation:
                 latex=r"12 \, (1 - (\tfrac{11}{12})^{20}) < 9.90",
             ),
         ),
-        "Chapter 14, Proposition (Distinct paths).",
+        "Proposition (Distinct paths) in chapter `which-paths`.",
     )
 
 
 def frozen_or_recomputed() -> Derivation:
-    """The last head of a path, evaluated twice (Chapter 14, Example (Frozen or recomputed))."""
+    """The last head of a path, evaluated twice (Example (Frozen or recomputed))."""
     a, t = sp.symbols("a t", positive=True)
     first = sp.tanh(sp.Rational(1, 4))
     whole, alone = (1 + first) / 2, first / 2
@@ -278,12 +278,12 @@ def frozen_or_recomputed() -> Derivation:
                 latex=r"\tanh (a t)^2 < .0151",
             ),
         ),
-        "Chapter 14, Example (Frozen or recomputed).",
+        "Example (Frozen or recomputed) in chapter `which-paths`.",
     )
 
 
 def honest_baselines() -> Derivation:
-    """What can be had without solving the task (Chapter 14, Proposition (Baselines))."""
+    """What can be had without solving the task (Proposition (Baselines))."""
     best = [sum(sp.binomial(m, b) * sp.Integer(max(b, m - b)) for b in range(m + 1)) for m in range(1, 5)]
     p = sp.Symbol("p", nonnegative=True)
     q = sp.Symbol("q", positive=True)
@@ -314,7 +314,7 @@ def honest_baselines() -> Derivation:
                 "B \\sim \\mathrm{Bin}(m, \\tfrac{1}{2})",
             ),
         ),
-        "Chapter 14, Proposition (Baselines).",
+        "Proposition (Baselines) in chapter `which-paths`.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 5: several heads, the price of the composite, and heads that cancel.
+"""Derivations: several heads, the price of the composite, and heads that cancel.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -13,7 +13,7 @@ ROOT = sp.sqrt
 
 
 def two_heads() -> Derivation:
-    """Two heads, two tokens, many outputs beat the printed bound (Chapter 5, Example (Two heads))."""
+    """Two heads, two tokens, many outputs beat the printed bound (Example (Two heads))."""
     y, z, w = sp.symbols("y z w", positive=True)
     pair, m = sp.Matrix([1, -1]), y**4
     heads = [sp.Matrix([[2, 0, 0, 0]]), sp.ones(1, 4)]
@@ -125,12 +125,12 @@ def two_heads() -> Derivation:
                 latex=r"1 < \tfrac{257}{256} \cdot 20 \tanh \tfrac{1}{20}",
             ),
         ),
-        f"Chapter 5, Example (Two heads), against Theorem 2.3 of {PAPER}.",
+        f"Example (Two heads) in chapter `many-heads`, against Theorem 2.3 of {PAPER}.",
     )
 
 
 def many_heads() -> Derivation:
-    """Column sums add, row sums add, the root comes last (Chapter 5, Theorem (Many heads))."""
+    """Column sums add, row sums add, the root comes last (Theorem (Many heads))."""
     a, b = (real_matrix(name, 2, 2) for name in "ab")
     thin = [real_matrix(name, 3, 1) for name in "rs"]
     one, c1, c2 = sp.ones(3, 1), real_matrix("c", 2, 1), real_matrix("d", 2, 1)
@@ -223,12 +223,12 @@ def many_heads() -> Derivation:
                 latex=r"C^2 = F(5)/5 < 16",
             ),
         ),
-        f"Chapter 5, Theorem (Many heads); repairs Theorem 2.3 of {PAPER}.",
+        f"Theorem (Many heads) in chapter `many-heads`; repairs Theorem 2.3 of {PAPER}.",
     )
 
 
 def kantorovich() -> Derivation:
-    """What the composite costs, by Kantorovich's inequality (Chapter 5, Proposition (Price of the shape))."""
+    """What the composite costs, by Kantorovich's inequality (Proposition (Price of the shape))."""
     a, s, t, x, y, h, theta = sp.symbols("a s t x y H theta", positive=True)
     b, w = sp.Symbol("b", positive=True), real_matrix("w", 2, 2)
     mu, top = sp.symbols("mu M", positive=True)
@@ -324,12 +324,12 @@ def kantorovich() -> Derivation:
                 latex=r"4 < C(1.256) \, \frac{\sqrt{48} + 1/\sqrt{48}}{2}",
             ),
         ),
-        "Chapter 5, Proposition (Price of the shape).",
+        "Proposition (Price of the shape) in chapter `many-heads`.",
     )
 
 
 def order_seven() -> Derivation:
-    """Two heads that cancel to order seven (Chapter 5, Example (Order seven))."""
+    """Two heads that cancel to order seven (Example (Order seven))."""
     u, t = sp.Symbol("u", positive=True), sp.Symbol("t", nonnegative=True)
     a, depth = sp.Symbol("a", positive=True), sp.Symbol("L", positive=True, integer=True)
     two = 2 * sp.tanh(u) - sp.tanh(2 * u)
@@ -424,7 +424,7 @@ def order_seven() -> Derivation:
                 latex=r"a \cdot \tfrac{2}{15} \cdot 120 \, (a^2)^5 = 16 a^{11}",
             ),
         ),
-        "Chapter 5, Example (Order seven).",
+        "Example (Order seven) in chapter `many-heads`.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 10: attention with a mask or with position terms in the scores.
+"""Derivations: attention with a mask or with position terms in the scores.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -21,7 +21,7 @@ def averages(mask: sp.MatrixBase) -> sp.Matrix:
 
 
 def difference_map() -> Derivation:
-    """What attention does to differences (Chapter 10, Lemma (Differences))."""
+    """What attention does to differences (Lemma (Differences))."""
     p, x = stochastic_matrix("p", 3), real_matrix("x", 3, 2)
     z = sp.Symbol("z")
     rest = p[1:, 1:] - sp.ones(2, 1) * p[:1, 1:]
@@ -69,12 +69,12 @@ def difference_map() -> Derivation:
                 latex="\\det (z - Q)\n= (z - P_{22})(z - P_{33})",
             ),
         ),
-        "Chapter 10, Lemma (Differences).",
+        "Lemma (Differences) in chapter `masks-and-positions`.",
     )
 
 
 def causal_pair() -> Derivation:
-    """The first two tokens under a causal mask (Chapter 10, Theorem (First two tokens))."""
+    """The first two tokens under a causal mask (Theorem (First two tokens))."""
     x, p = real_matrix("x", 3, 2), real_matrix("p", 1, 3)
     own = sp.Symbol("q", real=True)
     causal = sp.Matrix([[1, 0, 0], [1 - own, own, 0], [1 - p[1] - p[2], p[1], p[2]]])
@@ -151,12 +151,12 @@ def causal_pair() -> Derivation:
                 latex="x_2'' - x_1'' = q^2 (x_2 - x_1)",
             ),
         ),
-        "Chapter 10, Theorem (First two tokens).",
+        "Theorem (First two tokens) in chapter `masks-and-positions`.",
     )
 
 
 def position_pairs() -> Derivation:
-    """Two tokens with a diagonal bias, or rotated (Chapter 10, Propositions (Bias) and (Rotary))."""
+    """Two tokens with a diagonal bias, or rotated (Propositions (Bias) and (Rotary))."""
     a, b, w, m, phi = sp.symbols("a b w m phi", real=True)
     u = sp.Symbol("u", positive=True)
     n = sp.Symbol("n", positive=True)
@@ -239,12 +239,12 @@ def position_pairs() -> Derivation:
                 assumptions="u positive",
             ),
         ),
-        "Chapter 10, Propositions (Bias) and (Rotary).",
+        "Propositions (Bias) and (Rotary) in chapter `masks-and-positions`.",
     )
 
 
 def dobrushin_contraction() -> Derivation:
-    """Dobrushin's coefficient, and how fast a causal mask forgets (Chapter 10, Lemma (Contraction))."""
+    """Dobrushin's coefficient, and how fast a causal mask forgets (Lemma (Contraction))."""
     p, q, x1, x2 = sp.symbols("p q x1 x2", real=True)
     r = sp.symbols("p1:4", nonnegative=True)
     t = sp.symbols("q1:4", nonnegative=True)
@@ -315,7 +315,7 @@ def dobrushin_contraction() -> Derivation:
                 latex=r"Q \neq \tfrac{1}{2} I",
             ),
         ),
-        "Chapter 10, Lemma (Contraction) and Proposition (Halving).",
+        "Lemma (Contraction) and Proposition (Halving) in chapter `masks-and-positions`.",
     )
 
 

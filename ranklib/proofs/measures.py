@@ -1,4 +1,4 @@
-"""Derivations of chapter 12: what ties the measures of collapse together, and what one feature does to them.
+"""Derivations: what ties the measures of collapse together, and what one feature does to them.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -18,7 +18,7 @@ def _deviations(x: sp.MatrixBase) -> sp.Matrix:
 
 
 def equal_lengths() -> Derivation:
-    """The mean cosine of unit rows by their relative residual (Chapter 12, Lemma (Equal lengths))."""
+    """The mean cosine of unit rows by their relative residual (Lemma (Equal lengths))."""
     x = real_matrix("x", 3, 2)
     total = sp.ones(1, 3) * x
     pairs = sum((x[i, :] * x[j, :].T)[0] for i in range(3) for j in range(3) if i != j)
@@ -67,12 +67,12 @@ def equal_lengths() -> Derivation:
                 latex=r"|\textstyle\sum_i s x_i|^2 / s^2 = |\textstyle\sum_i x_i|^2",
             ),
         ),
-        "Chapter 12, Lemma (Equal lengths).",
+        "Lemma (Equal lengths) in chapter `measure-your-own-model`.",
     )
 
 
 def shared_feature() -> Derivation:
-    """One constant feature more (Chapter 12, Proposition (One shared feature))."""
+    """One constant feature more (Proposition (One shared feature))."""
     x = real_matrix("x", 3, 2)
     z, n, size = sp.symbols("z n S", positive=True)
     q, dot = sp.symbols("q d", real=True)
@@ -115,7 +115,7 @@ def shared_feature() -> Derivation:
                 latex="\\frac{-q^2 z^2 + z^2}{q^2 z^2 + z^2}\n= \\frac{1 - q^2}{1 + q^2}",
             ),
         ),
-        "Chapter 12, Proposition (One shared feature).",
+        "Proposition (One shared feature) in chapter `measure-your-own-model`.",
     )
 
 

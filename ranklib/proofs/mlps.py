@@ -1,4 +1,4 @@
-"""Derivations of chapter 8: row-wise maps in both matrix norms, their constants, and what the bound misses.
+"""Derivations: row-wise maps in both matrix norms, their constants, and what the bound misses.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -14,7 +14,7 @@ ROOT = sp.sqrt
 
 
 def both_norms() -> Derivation:
-    """A row-wise map through both matrix norms (Chapter 8, Theorem (Both norms))."""
+    """A row-wise map through both matrix norms (Theorem (Both norms))."""
     p, q, r = sp.symbols("p q r", real=True)
     size, rows = sp.symbols("A B", positive=True)
     slopes = sp.Matrix(2, 2, sp.symbols("l_11 l_12 l_21 l_22", nonnegative=True))
@@ -105,12 +105,12 @@ def both_norms() -> Derivation:
                 r"= 1 + \sqrt{2}",
             ),
         ),
-        "Chapter 8, Theorem (Both norms).",
+        "Theorem (Both norms) in chapter `mlps`.",
     )
 
 
 def two_linear_maps() -> Derivation:
-    """Constants of linear, activation, linear (Chapter 8, Proposition (Two linear maps))."""
+    """Constants of linear, activation, linear (Proposition (Two linear maps))."""
     outer, inner = real_matrix("v", 1, 3), real_matrix("w", 3, 2)
     s = sp.symbols("s1:4", real=True)
     low, z = sp.symbols("a z", real=True)
@@ -214,12 +214,12 @@ def two_linear_maps() -> Derivation:
                 latex=r"\mathrm{GELU}'(\sqrt{2}) < 1.129",
             ),
         ),
-        "Chapter 8, Proposition (Two linear maps).",
+        "Proposition (Two linear maps) in chapter `mlps`.",
     )
 
 
 def row_wise_readings() -> Derivation:
-    """A constant for rows is not enough (Chapter 8, Example (34 features), Example (Spectral norm one))."""
+    """A constant for rows is not enough (Example (34 features), Example (Spectral norm one))."""
     k, w, c, y = sp.symbols("k w c y", positive=True)
     z, s, u = sp.symbols("z s u", nonnegative=True)
     u1, u2 = sp.symbols("u1 u2", real=True)
@@ -337,12 +337,12 @@ def row_wise_readings() -> Derivation:
                 latex=r"1.15^2 < \frac{t (T - N s)}{16}",
             ),
         ),
-        f"Chapter 8, Example (34 features) and Example (Spectral norm one), on readings of {PAPER}.",
+        f"Example (34 features) and Example (Spectral norm one) in chapter `mlps`, on readings of {PAPER}.",
     )
 
 
 def mlps_in_depth() -> Derivation:
-    """The corollary with MLPs, and what lambda does not say (Chapter 8, Corollary (L layers with MLPs))."""
+    """The corollary with MLPs, and what lambda does not say (Corollary (L layers with MLPs))."""
     depth = sp.Symbol("L", positive=True, integer=True)
     rho, s1, s2, one, inf = sp.symbols("rho S_1 S_inf lambda_1 lambda_inf", positive=True)
     c, h, beta, lam, a = sp.symbols("C H beta lambda a", positive=True)
@@ -431,7 +431,7 @@ def mlps_in_depth() -> Derivation:
                 latex=r"\mathrm{artanh}\, 0.85 < 2.390 \cdot 0.85 \tanh 0.85^2",
             ),
         ),
-        f"Chapter 8, Corollary (L layers with MLPs); {PAPER}, Corollary 3.2.",
+        f"Corollary (L layers with MLPs) in chapter `mlps`; {PAPER}, Corollary 3.2.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 4: one head, its cubic bound, the hypothesis of the printed one, and depth.
+"""Derivations: one head, its cubic bound, the hypothesis of the printed one, and depth.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -13,7 +13,7 @@ HALF = sp.Rational(1, 2)
 
 
 def one_layer() -> Derivation:
-    """One layer is bounded by G(Lambda) without any hypothesis (Chapter 4, Theorem (One layer))."""
+    """One layer is bounded by G(Lambda) without any hypothesis (Theorem (One layer))."""
     lam = sp.Symbol("Lambda", positive=True)
     u, s, t, m, y = sp.symbols("u s t M y", nonnegative=True)
     a, b, v1, v2, f, g, x = sp.symbols("A B v1 v2 F T x", positive=True)
@@ -115,12 +115,12 @@ def one_layer() -> Derivation:
                 latex=r"\|P\|_1 < n, \quad \|P\|_\infty = 1",
             ),
         ),
-        "Chapter 4, Theorem (One layer).",
+        "Theorem (One layer) in chapter `one-head`.",
     )
 
 
 def two_tokens_theorem() -> Derivation:
-    """For two tokens the sharp factor is tanh(Lambda/2) (Chapter 4, Theorem (Two tokens))."""
+    """For two tokens the sharp factor is tanh(Lambda/2) (Theorem (Two tokens))."""
     t, u, c, phi = sp.symbols("t u c phi", nonnegative=True)
     a, b, w, v = sp.symbols("a b w v", positive=True)
     column = sp.Symbol("r", real=True)
@@ -221,12 +221,12 @@ def two_tokens_theorem() -> Derivation:
                 latex=r"0.49 \cdot 0.2 < \tanh 0.1",
             ),
         ),
-        "Chapter 4, Theorem (Two tokens).",
+        "Theorem (Two tokens) in chapter `one-head`.",
     )
 
 
 def technical_lemma() -> Derivation:
-    """Why 1.256: the exponential stays below 1 + 2x up to there (Chapter 4, Theorem (Small oscillation))."""
+    """Why 1.256: the exponential stays below 1 + 2x up to there (Theorem (Small oscillation))."""
     x, s, d = sp.symbols("x s D", nonnegative=True)
     c, t = sp.Symbol("c", nonnegative=True), sp.Symbol("t", positive=True)
     below, above = sp.Rational(1256, 1000), sp.Rational(1257, 1000)
@@ -303,12 +303,12 @@ def technical_lemma() -> Derivation:
                 latex=r"e^{-D_i} \le P_{ij} / p_j \le e^{D_i}",
             ),
         ),
-        f"Chapter 4, Theorem (Small oscillation); the lemma is in {PAPER}, appendix.",
+        f"Theorem (Small oscillation) in chapter `one-head`; the lemma is in {PAPER}, appendix.",
     )
 
 
 def unrolled_exponent() -> Derivation:
-    """A cubic recursion unrolled (Chapter 4, Theorem (One head, L layers))."""
+    """A cubic recursion unrolled (Theorem (One head, L layers))."""
     depth = sp.Symbol("L", positive=True, integer=True)
     c, rho = sp.symbols("c rho", positive=True)
     y, t = sp.Symbol("y", nonnegative=True), sp.Symbol("t", positive=True)
@@ -391,7 +391,7 @@ def unrolled_exponent() -> Derivation:
                 latex=r"(10^{-3})^{27} = 10^{-81}",
             ),
         ),
-        f"Chapter 4, Theorem (One head, L layers); {PAPER}, Theorem 2.2.",
+        f"Theorem (One head, L layers) in chapter `one-head`; {PAPER}, Theorem 2.2.",
     )
 
 

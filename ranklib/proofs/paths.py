@@ -1,4 +1,4 @@
-"""Derivations of chapter 3: the sum over paths, its bias row, the lengths of paths and their spectrum.
+"""Derivations: the sum over paths, its bias row, the lengths of paths and their spectrum.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -15,7 +15,7 @@ HALF = sp.Rational(1, 2)
 
 
 def path_two_layers() -> Derivation:
-    """Two layers of two heads: four paths, nine with skip (Chapter 3, Theorem (Path decomposition))."""
+    """Two layers of two heads: four paths, nine with skip (Theorem (Path decomposition))."""
     n, d, heads = 2, 2, (1, 2)
     x = real_matrix("x", n, d)
     p = {(l, h): stochastic_matrix(f"p{l}{h}", n) for l in (1, 2) for h in heads}
@@ -86,12 +86,12 @@ def path_two_layers() -> Derivation:
                 "a_1 = \\tfrac{1}{2} (1 + \\tanh \\tfrac{1}{4})",
             ),
         ),
-        f"Chapter 3, Theorem (Path decomposition); {PAPER}, Theorem 2.1.",
+        f"Theorem (Path decomposition) in chapter `path-decomposition`; {PAPER}, Theorem 2.1.",
     )
 
 
 def path_induction() -> Derivation:
-    """A layer on a sum over paths, and the bias row (Chapter 3, Proposition (Bias row))."""
+    """A layer on a sum over paths, and the bias row (Theorem (Path decomposition) and Proposition (Bias row))."""
     n, d = 2, 3
     x, one = real_matrix("x", n, 1), sp.ones(n, 1)
     p, q = ([stochastic_matrix(f"{name}{h}", n) for h in (1, 2)] for name in "pq")
@@ -158,13 +158,13 @@ def path_induction() -> Derivation:
                 latex=r"c_l = (I + W_l)^\top c_{l-1} + b_l",
             ),
         ),
-        "Chapter 3, Theorem (Path decomposition) and Proposition (Bias row); "
+        "Theorem (Path decomposition) and Proposition (Bias row) in chapter `path-decomposition`; "
         f"{PAPER}, Theorem 2.1, with the biases written out.",
     )
 
 
 def path_lengths() -> Derivation:
-    """Path lengths are binomial, so most paths are long (Chapter 3, Proposition (Lengths))."""
+    """Path lengths are binomial, so most paths are long (Proposition (Lengths))."""
     depth = 4
     h, t = sp.Symbol("H", positive=True), sp.Symbol("t", nonnegative=True)
     k, j = sp.symbols("k j", positive=True)
@@ -259,12 +259,12 @@ def path_lengths() -> Derivation:
                 latex=r"\sum_{k \le 6} \binom{12}{k} 12^k < \frac{14}{10^5} \, 13^{12}",
             ),
         ),
-        f"Chapter 3, Proposition (Lengths); the counts are in {PAPER}, section 3.",
+        f"Proposition (Lengths) in chapter `path-decomposition`; the counts are in {PAPER}, section 3.",
     )
 
 
 def length_generating() -> Derivation:
-    """Sums of outputs by length are coefficients of a product (Chapter 3, Theorem (Length spectrum))."""
+    """Sums of outputs by length are coefficients of a product (Theorem (Length spectrum))."""
     z, heads = sp.Symbol("z", real=True), sp.Symbol("H", positive=True)
     t = sp.symbols("t1:4", real=True)
     whole = sp.prod([1 + factor * z for factor in t])
@@ -362,7 +362,7 @@ def length_generating() -> Derivation:
                 latex=r"P X W + P X (-W) = 0",
             ),
         ),
-        "Chapter 3, Theorem (Length spectrum).",
+        "Theorem (Length spectrum) in chapter `path-decomposition`.",
     )
 
 

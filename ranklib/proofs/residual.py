@@ -1,4 +1,4 @@
-"""Derivations of chapter 1: the layer and its biases, the composite, two tokens, rank, the certificate.
+"""Derivations: the layer and its biases, the composite, two tokens, rank, the certificate.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -12,7 +12,7 @@ PAPER = "Dong, Cordonnier and Loukas 2021"
 
 
 def layer_bias() -> Derivation:
-    """Value biases and output bias of a layer add one constant row (Chapter 1, Proposition (Biases))."""
+    """Value biases and output bias of a layer add one constant row (Proposition (Biases))."""
     n, d, widths, out = 3, 2, (2, 4), 5
     x, b_o, one = real_matrix("x", n, d), real_matrix("c", out, 1), sp.ones(n, 1)
     p = [stochastic_matrix(f"p{h}", n) for h in (1, 2)]
@@ -68,12 +68,13 @@ def layer_bias() -> Derivation:
                 "b = b_O + \\sum_h W_{O,h}^\\top b_{V,h}",
             ),
         ),
-        f"Chapter 1, Proposition (Biases); formula of {PAPER}, section 2, with its value biases put back.",
+        f"Proposition (Biases) in chapter `attention-and-residual`; "
+        f"formula of {PAPER}, section 2, with its value biases put back.",
     )
 
 
 def composite_triangle() -> Derivation:
-    """The composite violates the triangle inequality (Chapter 1, Proposition (Composite))."""
+    """The composite violates the triangle inequality (Proposition (Composite))."""
     a, b = sp.Matrix([[1, 1]]), sp.Matrix([[1, 0]])
     pair = sp.Matrix([1, -1])
     square, row = sp.Matrix([[1, 0], [1, 0]]), sp.Matrix([[1, 1], [0, 0]])
@@ -126,12 +127,13 @@ def composite_triangle() -> Derivation:
                 "the sum of squares is larger", 2 * root(2), 3, "Square both: 8 is less than 9.", strict=True
             ),
         ),
-        f"Chapter 1, Proposition (Composite); that it is not a norm is stated in {PAPER}.",
+        f"Proposition (Composite) in chapter `attention-and-residual`; "
+        f"that it is not a norm is stated in {PAPER}.",
     )
 
 
 def two_tokens_midpoint() -> Derivation:
-    """For two tokens the midpoint is a best centre in any dimension (Chapter 1, Proposition (Two tokens))."""
+    """For two tokens the midpoint is a best centre in any dimension (Proposition (Two tokens))."""
     d = 3
     a, z = real_matrix("a", 1, d), real_matrix("z", 1, d)
     u, v, y, c = sp.symbols("u v y c", real=True)
@@ -181,12 +183,12 @@ def two_tokens_midpoint() -> Derivation:
                 latex="f(m) = 2 \\max_k |a_k|,\ng(m) = \\sum_k |a_k|",
             ),
         ),
-        "Chapter 1, Proposition (Two tokens).",
+        "Proposition (Two tokens) in chapter `attention-and-residual`.",
     )
 
 
 def rank_lifted_pair() -> Derivation:
-    """The rank stays 2 at every layer while the gap vanishes (Chapter 1, Proposition (Rank of a pair))."""
+    """The rank stays 2 at every layer while the gap vanishes (Proposition (Rank of a pair))."""
     a, b = sp.Symbol("a", positive=True), sp.Symbol("b", positive=True)
     lifted = sp.Matrix([[1, a], [1, -a]])
     p = softmax_rows(sp.Matrix([[a**2, -(a**2)], [-(a**2), a**2]]))
@@ -258,12 +260,12 @@ def rank_lifted_pair() -> Derivation:
                 assumptions="b positive",
             ),
         ),
-        "Chapter 1, Proposition (Rank of a pair).",
+        "Proposition (Rank of a pair) in chapter `attention-and-residual`.",
     )
 
 
 def certificate() -> Derivation:
-    """A sum of weighted medians bounds both norms at every centre (Chapter 1, Lemma (Certificate))."""
+    """A sum of weighted medians bounds both norms at every centre (Lemma (Certificate))."""
     n, d = 3, 2
     x, z = real_matrix("x", n, d), real_matrix("z", d, 1)
     f, s, t = sp.symbols("f s t", nonnegative=True)
@@ -310,7 +312,7 @@ def certificate() -> Derivation:
                 "\\varphi(u, v) = \\sum_k \\min_y \\sum_i (u_k + v_i) |X_{ik} - y|",
             ),
         ),
-        "Chapter 1, Lemma (Certificate).",
+        "Lemma (Certificate) in chapter `attention-and-residual`.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 2: the terms of a biased score, and which of them softmax sees.
+"""Derivations: the terms of a biased score, and which of them softmax sees.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -14,7 +14,7 @@ PAPER = "Dong, Cordonnier and Loukas 2021, appendix"
 
 
 def score_expansion() -> Derivation:
-    """A biased score has four terms, two constant along rows (Chapter 2, Theorem (What softmax sees))."""
+    """A biased score has four terms, two constant along rows (Theorem (What softmax sees))."""
     x = real_matrix("x", N, DIM)
     w_q, w_k = real_matrix("q", DIM, DIM_QK), real_matrix("k", DIM, DIM_QK)
     b_q, b_k = real_matrix("b", DIM_QK, 1), real_matrix("c", DIM_QK, 1)
@@ -94,12 +94,12 @@ def score_expansion() -> Derivation:
                 latex=r"P_\text{full} \neq \operatorname{softmax}(x x^\top)",
             ),
         ),
-        f"Chapter 2, Theorem (What softmax sees); {PAPER}.",
+        f"Theorem (What softmax sees) in chapter `softmax-shift-invariance`; {PAPER}.",
     )
 
 
 def centred_score() -> Derivation:
-    """Softmax of the scores is softmax of E + 1 r^T (Chapter 2, Theorem (What softmax sees))."""
+    """Softmax of the scores is softmax of E + 1 r^T (Theorem (What softmax sees))."""
     x, residual = real_matrix("x", DIM, 1), real_matrix("r", N, DIM)
     w_q, w_k = real_matrix("q", DIM, DIM_QK), real_matrix("k", DIM, DIM_QK)
     b_q, b_k = real_matrix("b", DIM_QK, 1), real_matrix("c", DIM_QK, 1)
@@ -162,7 +162,7 @@ def centred_score() -> Derivation:
                 latex=r"P X = \mathbf{1} x^\top + P R",
             ),
         ),
-        f"Chapter 2, Theorem (What softmax sees); {PAPER}.",
+        f"Theorem (What softmax sees) in chapter `softmax-shift-invariance`; {PAPER}.",
     )
 
 

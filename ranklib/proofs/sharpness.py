@@ -1,4 +1,4 @@
-"""Derivations of chapter 4: examples against two printed steps, and against a constant below 1/sqrt(2).
+"""Derivations: examples against two printed steps, and against a constant below 1/sqrt(2).
 
 Tokens are few and explicit, their sizes are symbols; the sentence of each step says what it shows.
 """
@@ -13,7 +13,7 @@ HALF = sp.Rational(1, 2)
 
 
 def printed_steps() -> Derivation:
-    """Two printed steps and the examples against them (Chapter 4, What the printed proof misses)."""
+    """Two printed steps and the examples against them (What the printed proof misses)."""
     eps, m = sp.symbols("epsilon m", positive=True)
     r, p = sp.Matrix([1, -1]), sp.ones(1, 2) / 2
     e = r * r.T / 2
@@ -113,12 +113,12 @@ def printed_steps() -> Derivation:
                 latex=r"2 \epsilon < n \epsilon",
             ),
         ),
-        f"Chapter 4, What the printed proof misses; the steps are in the appendix of {PAPER}.",
+        f"What the printed proof misses in chapter `one-head`; the steps are in the appendix of {PAPER}.",
     )
 
 
 def sharp_constant() -> Derivation:
-    """No constant below one over the root of 2 (Chapter 4, Proposition (Sharp constant))."""
+    """No constant below one over the root of 2 (Proposition (Sharp constant))."""
     w, t, y = sp.symbols("w t y", positive=True)
     (z, u), (x, c) = sp.symbols("z u", nonnegative=True), sp.symbols("x c", real=True)
     r = sp.Matrix([[1, 0], [0, 1], [0, 0], [0, 0]])
@@ -217,7 +217,7 @@ def sharp_constant() -> Derivation:
                 "never above it here", sp.tanh(u), u, "With u = w.", grows_in=u, assumptions="u non-negative"
             ),
         ),
-        "Chapter 4, Proposition (Sharp constant).",
+        "Proposition (Sharp constant) in chapter `one-head`.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Derivations of chapter 7: what a skip guarantees, what it does not, and how directions align beside it.
+"""Derivations: what a skip guarantees, what it does not, and how directions align beside it.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -13,7 +13,7 @@ HALF = sp.Rational(1, 2)
 
 
 def two_sides() -> Derivation:
-    """A layer with a skip, from both sides (Chapter 7, Theorem (Two sides))."""
+    """A layer with a skip, from both sides (Theorem (Two sides))."""
     one, z, c = sp.ones(3, 1), real_matrix("z", 2, 1), real_matrix("c", 2, 1)
     r, delta = real_matrix("r", 3, 2), real_matrix("m", 3, 2)
     a, b = real_matrix("a", 3, 1), real_matrix("b", 3, 1)
@@ -76,12 +76,12 @@ def two_sides() -> Derivation:
                 latex="(1 + S_1)(1 + S_\\infty)\n\\le (1 + \\tfrac{1}{2}(S_1 + S_\\infty))^2",
             ),
         ),
-        "Chapter 7, Theorem (Two sides).",
+        "Theorem (Two sides) in chapter `skip-connections`.",
     )
 
 
 def slow_decay() -> Derivation:
-    """With a skip a small residual changes algebraically (Chapter 7, Theorem (Slow decay))."""
+    """With a skip a small residual changes algebraically (Theorem (Slow decay))."""
     lam, k, rho, s1, s2, u = sp.symbols("Lambda K rho S1 S2 u", positive=True)
     y, s = sp.symbols("y s", nonnegative=True)
     x = sp.Rational(1256, 1000)
@@ -154,12 +154,12 @@ def slow_decay() -> Derivation:
                 latex=r"\lim_{u \to 0} \tfrac{1}{u} \left((1 - \tanh u)^{-2} - 1\right) = 2",
             ),
         ),
-        "Chapter 7, Theorem (Slow decay).",
+        "Theorem (Slow decay) in chapter `skip-connections`.",
     )
 
 
 def skip_corollary() -> Derivation:
-    """Two tokens and one head beat the printed bound with skips (Chapter 7, Example (Skip corollary))."""
+    """Two tokens and one head beat the printed bound with skips (Example (Skip corollary))."""
     w, y, t = sp.symbols("w y t", positive=True)
     pair = sp.Matrix([1, -1])
     a, u = sp.symbols("a u", positive=True)
@@ -227,12 +227,12 @@ def skip_corollary() -> Derivation:
                 latex=r"2 \cdot 2 a u^3 \le 2 a (2 u)^3",
             ),
         ),
-        f"Chapter 7, Example (Skip corollary), against the appendix of {PAPER}.",
+        f"Example (Skip corollary) in chapter `skip-connections`, against the appendix of {PAPER}.",
     )
 
 
 def orthogonal_contribution() -> Derivation:
-    """Orthogonal to the input is not enough (Chapter 7, Example (Orthogonal))."""
+    """Orthogonal to the input is not enough (Example (Orthogonal))."""
     x, c = sp.Matrix([3, 1]), sp.Matrix([-HALF, sp.Rational(3, 2)])
     p = softmax_rows(sp.log(2) / 2 * x * x.T)
     free, centre, add = real_matrix("r", 2, 2), real_matrix("x", 2, 1), real_matrix("c", 2, 1)
@@ -297,12 +297,12 @@ def orthogonal_contribution() -> Derivation:
                 "it has fallen", 200, 216, "Orthogonal residuals do not protect the composite.", strict=True
             ),
         ),
-        f"Chapter 7, Example (Orthogonal); the phrase is Claim 3.1 of {PAPER}.",
+        f"Example (Orthogonal) in chapter `skip-connections`; the phrase is Claim 3.1 of {PAPER}.",
     )
 
 
 def never_shrinks() -> Derivation:
-    """Heads that spread one feature (Chapter 7, Proposition (No entry shrinks))."""
+    """Heads that spread one feature (Proposition (No entry shrinks))."""
     s, t = sp.Symbol("s", real=True), sp.Symbol("t", nonnegative=True)
     y = sp.symbols("y1:4", real=True)
     weights = [sp.exp(s * v) for v in y]
@@ -364,12 +364,12 @@ def never_shrinks() -> Derivation:
                 latex=r"1 - 0.9 \tanh \ln 3 = 0.28",
             ),
         ),
-        "Chapter 7, Proposition (No entry shrinks) and Proposition (Growth).",
+        "Proposition (No entry shrinks) and Proposition (Growth) in chapter `skip-connections`.",
     )
 
 
 def aligned_directions() -> Derivation:
-    """Uniform attention with skips aligns the tokens (Chapter 7, Theorem (Aligned directions))."""
+    """Uniform attention with skips aligns the tokens (Theorem (Aligned directions))."""
     n, s, c0, size = sp.symbols("n s c0 q", positive=True)
     depth = sp.Symbol("L", positive=True, integer=True)
     x = real_matrix("x", 1, 2)
@@ -446,7 +446,7 @@ def aligned_directions() -> Derivation:
                 latex=r"2^8 \neq 1 + 8",
             ),
         ),
-        "Chapter 7, Theorem (Aligned directions).",
+        "Theorem (Aligned directions) in chapter `skip-connections`.",
     )
 
 

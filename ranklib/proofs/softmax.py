@@ -1,4 +1,4 @@
-"""Derivations of chapter 2: softmax, its averages, two tokens, safety and saturation.
+"""Derivations: softmax, its averages, two tokens, safety and saturation.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -14,7 +14,7 @@ HALF = sp.Rational(1, 2)
 
 
 def softmax_shift() -> Derivation:
-    """Softmax ignores a constant along a row, not along a column (Chapter 2, Lemma (Row shift))."""
+    """Softmax ignores a constant along a row, not along a column (Lemma (Row shift))."""
     s, v = real_matrix("s", N, N), real_matrix("v", N, 1)
     c = sp.Symbol("c", real=True)
     p, bumped = softmax_rows(s[:1, :]), softmax_rows(s[:1, :] + sp.Matrix([[c, 0, 0]]))
@@ -53,12 +53,12 @@ def softmax_shift() -> Derivation:
                 latex="\\operatorname{softmax}(S + \\mathbf{1} v^\\top)\n\\neq \\operatorname{softmax}(S)",
             ),
         ),
-        "Chapter 2, Lemma (Row shift).",
+        "Lemma (Row shift) in chapter `softmax-shift-invariance`.",
     )
 
 
 def row_stochastic() -> Derivation:
-    """Attention matrices and their products are row-stochastic (Chapter 2, Proposition (Row-stochastic))."""
+    """Attention matrices and their products are row-stochastic (Proposition (Row-stochastic))."""
     s, x, residual = real_matrix("s", 1, N), real_matrix("x", DIM, 1), real_matrix("r", N, DIM)
     p, q = stochastic_matrix("p", N), stochastic_matrix("q", N)
     a, b = (sp.symbols(f"{name}1:4", positive=True) for name in "pq")
@@ -122,12 +122,12 @@ def row_stochastic() -> Derivation:
                 latex=r"\mathbf{1}^\top P \neq \mathbf{1}^\top",
             ),
         ),
-        "Chapter 2, Proposition (Row-stochastic).",
+        "Proposition (Row-stochastic) in chapter `softmax-shift-invariance`.",
     )
 
 
 def two_token_map() -> Derivation:
-    """One head on two tokens: a becomes v a tanh(w a^2) (Chapter 2, Proposition (Two tokens on a line))."""
+    """One head on two tokens: a becomes v a tanh(w a^2) (Proposition (Two tokens on a line))."""
     m, a, w, v, s, e = sp.symbols("m a w v s e", real=True)
     t = sp.Symbol("e", nonnegative=True)
     u = sp.Symbol("u", nonnegative=True)
@@ -230,12 +230,12 @@ def two_token_map() -> Derivation:
                 latex=r"(3, 1) \mapsto (2 + \tanh 3, 2 + \tanh 1)",
             ),
         ),
-        "Chapter 2, Proposition (Two tokens on a line).",
+        "Proposition (Two tokens on a line) in chapter `softmax-shift-invariance`.",
     )
 
 
 def safe_softmax() -> Derivation:
-    """Subtracting the row maximum keeps the weights and avoids overflow (Chapter 2, In floating point)."""
+    """Subtracting the row maximum keeps the weights and avoids overflow (In floating point)."""
     s = real_matrix("s", 1, N)
     c, t = sp.Symbol("c", real=True), sp.Symbol("t", nonnegative=True)
     u, v = sp.symbols("u v", positive=True)
@@ -315,12 +315,12 @@ def safe_softmax() -> Derivation:
                 latex=r"\log y_\max < 89",
             ),
         ),
-        "Chapter 2, In floating point.",
+        "In floating point in chapter `softmax-shift-invariance`.",
     )
 
 
 def saturation() -> Derivation:
-    """The derivative of softmax is diag(p) - p p^T; it vanishes for peaked rows (Chapter 2, In floating point)."""
+    """The derivative of softmax is diag(p) - p p^T; it vanishes for peaked rows (In floating point)."""
     s, z = real_matrix("s", 1, N), real_matrix("z", N, 1)
     u, q = sp.symbols("u q", real=True)
     y, p = sp.Symbol("y", positive=True), sp.Matrix(sp.symbols("p1:4", nonnegative=True))
@@ -396,7 +396,7 @@ def saturation() -> Derivation:
                 latex=r"\sigma(2 u) - \sigma(-2 u) = \tanh u",
             ),
         ),
-        "Chapter 2, In floating point.",
+        "In floating point in chapter `softmax-shift-invariance`.",
     )
 
 

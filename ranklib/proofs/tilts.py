@@ -1,4 +1,4 @@
-"""Derivations of chapter 4: the lemmas on weights that are tilted by a small matrix of scores.
+"""Derivations: the lemmas on weights that are tilted by a small matrix of scores.
 
 Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
 """
@@ -19,7 +19,7 @@ def exp_minus_one(t: sp.Expr) -> sp.Expr:
 
 
 def mean_absolute_deviation() -> Derivation:
-    """The mean deviation is at most half the range (Chapter 4, Lemma (Mean absolute deviation))."""
+    """The mean deviation is at most half the range (Lemma (Mean absolute deviation))."""
     y, a = sp.symbols("y1:4", real=True), sp.symbols("a1:4", positive=True)
     p = [weight / sum(a) for weight in a]
     mean = sum(weight * value for weight, value in zip(p, y, strict=True))
@@ -85,12 +85,12 @@ def mean_absolute_deviation() -> Derivation:
                 latex=r"\tfrac{1}{2} |c| + \tfrac{1}{2} |{-c}| = \tfrac{1}{2} \cdot 2 |c|",
             ),
         ),
-        "Chapter 4, Lemma (Mean absolute deviation).",
+        "Lemma (Mean absolute deviation) in chapter `one-head`.",
     )
 
 
 def total_variation() -> Derivation:
-    """A tilt of range D moves a share of tanh(D/4) at most (Chapter 4, Lemma (Total variation))."""
+    """A tilt of range D moves a share of tanh(D/4) at most (Lemma (Total variation))."""
     a, e = sp.symbols("a1:4", positive=True), sp.symbols("e1:4", real=True)
     g, h, u, v, d = sp.symbols("g h u v D", nonnegative=True)
     b, c = sp.symbols("b c", positive=True)
@@ -175,12 +175,12 @@ def total_variation() -> Derivation:
                 assumptions="u non-negative",
             ),
         ),
-        "Chapter 4, Lemma (Total variation).",
+        "Lemma (Total variation) in chapter `one-head`.",
     )
 
 
 def key_identity() -> Derivation:
-    """The change of an average is a sum of score times deviation (Chapter 4, Lemma (Key identity))."""
+    """The change of an average is a sum of score times deviation (Lemma (Key identity))."""
     p, e, y = (sp.symbols(f"{name}1:4", real=True) for name in "pey")
     a = sp.symbols("a1:4", positive=True)
     p = (p[0], p[1], 1 - p[0] - p[1])
@@ -274,12 +274,12 @@ def key_identity() -> Derivation:
                 latex=r"|\Delta| \le |N| + \bigl(\textstyle\sum_l p_l |E_{il}|\bigr) |\Delta|",
             ),
         ),
-        "Chapter 4, Lemma (Key identity).",
+        "Lemma (Key identity) in chapter `one-head`.",
     )
 
 
 def kappa() -> Derivation:
-    """The function (e^t - 1)/t: its growth, and kappa times tau (Chapter 4, Lemma (Master))."""
+    """The function (e^t - 1)/t: its growth, and kappa times tau (Lemma (Master))."""
     t, s, d = sp.symbols("t s D", positive=True)
     u, mu = sp.symbols("u mu", nonnegative=True)
     c = sp.Symbol("c", real=True)
@@ -361,12 +361,12 @@ def kappa() -> Derivation:
                 "tau is at most 1", sp.tanh(u), u, "With u = D/4.", grows_in=u, assumptions="u non-negative"
             ),
         ),
-        "Chapter 4, Lemma (Master).",
+        "Lemma (Master) in chapter `one-head`.",
     )
 
 
 def master_lemma() -> Derivation:
-    """Columns and rows of (P - 1 p^T) R, whatever E is (Chapter 4, Lemma (Master))."""
+    """Columns and rows of (P - 1 p^T) R, whatever E is (Lemma (Master))."""
     e, r, ends = real_matrix("e", 1, 3), real_matrix("r", 3, 2), real_matrix("b", 2, 2)
     s, c1, c2 = sp.symbols("s c1 c2", real=True)
     g, h, m, u, v, k, t, osc, top = sp.symbols("g h m u v kappa T o c", nonnegative=True)
@@ -481,7 +481,7 @@ def master_lemma() -> Derivation:
                 "\\le (\\tfrac{1}{2} \\kappa(M) + T) \\|E\\|_1 \\, \\mathrm{osc}(R)",
             ),
         ),
-        "Chapter 4, Lemma (Master).",
+        "Lemma (Master) in chapter `one-head`.",
     )
 
 

@@ -22,8 +22,8 @@ def row_std(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -> Fl
     .. math:: \sigma_i = \sqrt{\tfrac1d\sum_k (x_{ik} - \bar x_i)^2 + \varepsilon}
 
     Half precision is computed in float32. Raises ``TypeError`` or ``ValueError`` for what is no finite float
-    matrix, ``ValueError`` for an eps that is negative or not finite. Source: Chapter 9, Definition (Three
-    normalisations); the function is standard.
+    matrix, ``ValueError`` for an eps that is negative or not finite. Source: Definition (Three
+    normalisations) in chapter `layernorm`; the function is standard.
 
     >>> row_std(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))
     tensor([1., 0.])
@@ -39,8 +39,8 @@ def layer_norm(
 
     .. math:: N(X)_{ik} = (x_{ik} - \bar x_i) / \sigma_i
 
-    Raises as :func:`row_std`, and ``ValueError`` if a row is constant and eps = 0. Source: Chapter 9,
-    Definition (Three normalisations); the function is standard.
+    Raises as :func:`row_std`, and ``ValueError`` if a row is constant and eps = 0. Source: Definition (Three
+    normalisations) in chapter `layernorm`; the function is standard.
 
     >>> layer_norm(torch.tensor([[3.0, 1.0], [2.0, 1.5]]))
     tensor([[ 1., -1.],
@@ -57,8 +57,8 @@ def rms_norm(
 
     .. math:: x_{ik} / \sqrt{\tfrac1d\sum_k x_{ik}^2 + \varepsilon}
 
-    Raises as :func:`row_std`, and ``ValueError`` if a row is zero and eps = 0. Source: Chapter 9,
-    Definition (Three normalisations); the function is standard.
+    Raises as :func:`row_std`, and ``ValueError`` if a row is zero and eps = 0. Source: Definition (Three
+    normalisations) in chapter `layernorm`; the function is standard.
 
     >>> rms_norm(torch.tensor([[3.0, 3.0], [0.0, 2.0]]))
     tensor([[1.0000, 1.0000],
@@ -75,7 +75,8 @@ def column_norm(
     .. math:: (x_{ik} - \bar x_k) / s_k, \qquad s_k^2 = \tfrac1n\sum_i (x_{ik} - \bar x_k)^2 + \varepsilon
 
     With eps = 0 its residual is at least sqrt(dim), whatever x is. Raises as :func:`row_std`, and
-    ``ValueError`` if a column is constant and eps = 0. Source: Chapter 9, Theorem (Columns cannot collapse).
+    ``ValueError`` if a column is constant and eps = 0. Source: Theorem (Columns cannot collapse) in chapter
+    `layernorm`.
 
     >>> column_norm(torch.tensor([[3.0, 2.0], [1.0, 6.0]]))
     tensor([[ 1., -1.],
@@ -91,8 +92,8 @@ def fold_factor(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -
     .. math:: \|\mathrm{res}\,N(X)\|_{1,\infty} \le \frac{d^{3/4}}{\min_i\sigma_i}
               \|\mathrm{res}\,X\|_{1,\infty}
 
-    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: Chapter 9, Theorem (When it
-    folds), this book's.
+    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: Theorem (When it
+    folds) in chapter `layernorm`, this book's.
 
     >>> round(fold_factor(torch.tensor([[3.0, 1.0], [2.0, 0.0]])).item(), 3)
     1.682
@@ -106,7 +107,7 @@ def affine_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Tensor
 
     Counts the singular values of that difference above ``tol`` times the largest one of X itself, so that
     tokens equal up to rounding have affine rank 0. Raises as :func:`row_std`, and ``ValueError`` unless
-    0 <= tol < 1. Source: Chapter 9, Proposition (Ranks).
+    0 <= tol < 1. Source: Proposition (Ranks) in chapter `layernorm`.
 
     >>> affine_rank(torch.tensor([[1.0, 0.0], [1.0, 2.0], [1.0, 5.0]]), tol=1e-6)
     tensor(1)
@@ -129,7 +130,7 @@ def circle_trace(
     One head with W_QK = w I and W_V = I, rows divided by their length (``normalise``), or
     tan(theta) -> tan(theta) tanh(w a^2) with a -> a tanh(w a^2) without. Entry l is after l layers.
     Everything is done with logarithms. Raises ``ValueError`` unless 0 <= offset < pi / 2 and w > 0, and for
-    ``layers`` below 0. Source: Chapter 9, Theorem (Knife edge), this book's.
+    ``layers`` below 0. Source: Theorem (Knife edge) in chapter `layernorm`, this book's.
 
     >>> [round(t, 2) for t in circle_trace(0.1, 1.0, 3).exp().tolist()]
     [9.97, 7.55, 5.69, 4.26]
@@ -153,8 +154,8 @@ def circle_trace(
 def peak() -> tuple[float, float]:
     r"""Where tanh(a^2) sqrt(1 - a^2) is largest on [0, 1], and its value there, 0.3398.
 
-    With s = a^2 the slope vanishes where 4 (1 - s) = sinh(2 s), once. Source: Chapter 9, Theorem (Nose), this
-    book's.
+    With s = a^2 the slope vanishes where 4 (1 - s) = sinh(2 s), once. Source: Theorem (Nose) in chapter
+    `layernorm`, this book's.
 
     >>> [round(value, 4) for value in peak()]
     [0.7822, 0.3398]
@@ -170,8 +171,8 @@ def held_pair(value: float | int, eps: float) -> tuple[float, float] | None:
               v\tanh(a^2)\sqrt{1 - a^2} = \sqrt\varepsilon
 
     The lower repels, the upper attracts; None when v is below sqrt(eps) / 0.3398 = ``sqrt(eps) / peak()[1]``:
-    then every start falls to 0. Raises ``ValueError`` unless both are positive. Source: Chapter 9, Theorem
-    (Nose), this book's.
+    then every start falls to 0. Raises ``ValueError`` unless both are positive. Source: chapter `layernorm`,
+    Theorem (Nose), this book's.
 
     >>> [round(a, 4) for a in held_pair(1.0, 1e-5)], held_pair(0.009, 1e-5)
     ([0.0563, 1.0], None)
@@ -206,8 +207,8 @@ def rank_two() -> tuple[Float[Tensor, "2 2"], SelfAttention]:
               W_V = \begin{pmatrix}1 & 2\\ 0 & 1\end{pmatrix}
 
     To be used with ``causal_mask(2)``: token 1 sees itself, token 2 both with weight one half. Turns of
-    token 2 die out; a turn of token 1 to (p, q) with p < 0 leads away, to equal tokens. Source: Chapter 9,
-    Example (Rank two), after Wu et al. (2024).
+    token 2 die out; a turn of token 1 to (p, q) with p < 0 leads away, to equal tokens. Source: Example (Rank
+    two) in chapter `layernorm`, after Wu et al. (2024).
 
     >>> x, attention = rank_two()
     >>> [[round(v, 3) for v in row] for row in attention(x, torch.ones(2, 2).tril().bool()).tolist()]

@@ -1,8 +1,9 @@
 """Masks and positions: scores that depend on where a token stands, and what is left of the rate.
 
-At a common row the softmax of such scores has unequal rows, so the factor "difference of rows" of Chapter 4
-does not vanish. The layer then acts on the differences of the tokens through ``difference_map``; its spectral
-radius is the asymptotic rate, and Dobrushin's coefficient of products certifies every finite depth.
+At a common row the softmax of such scores has unequal rows, so the factor "difference of rows" of chapter
+`one-head` does not vanish. The layer then acts on the differences of the tokens through ``difference_map``;
+its spectral radius is the asymptotic rate, and Dobrushin's coefficient of products certifies every finite
+depth.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ def difference_map(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*
     are those of P without one eigenvalue 1; it is 0 exactly where the rows of P are equal.
 
     p: (..., tokens, tokens), rows that are probabilities. Raises ``TypeError`` or ``ValueError`` otherwise,
-    and for a single token. Source: Chapter 10, Lemma (Differences).
+    and for a single token. Source: Lemma (Differences) in chapter `masks-and-positions`.
 
     >>> difference_map(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])).tolist()
     [[0.5, 0.0], [0.25, 0.5]]
@@ -55,7 +56,7 @@ def asymptotic_rate(
 
     p: (tokens, tokens), or (heads, tokens, tokens) together with w: (heads, dim, dim), the products
     W_V W_O. Raises ``ValueError`` for several heads without w, and as ``difference_map`` does. Source:
-    Chapter 10, Theorem (Second eigenvalue).
+    Theorem (Second eigenvalue) in chapter `masks-and-positions`.
 
     >>> p = torch.tensor([[1.0, 0.0, 0.0], [1 / 2, 1 / 2, 0.0], [1 / 3, 1 / 3, 1 / 3]])
     >>> asymptotic_rate(p), asymptotic_rate(p[None], 3 * torch.eye(2)[None])
@@ -101,8 +102,8 @@ def check_product(
     is never smaller and says nothing where every factor is 1; spread = osc(X).
 
     ps: P_1 first, each (tokens, tokens); x: (tokens, dim). Raises ``TypeError`` or ``ValueError`` for an
-    empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: Chapter 10, Lemma
-    (Contraction); the coefficient and the lemma are Dobrushin's.
+    empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: chapter
+    `masks-and-positions`, Lemma (Contraction); the coefficient and the lemma are Dobrushin's.
 
     >>> half = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     >>> found = check_product([half, half], torch.tensor([[0.0], [1.0], [1.0]]))

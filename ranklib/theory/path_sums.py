@@ -35,7 +35,8 @@ def length_spectrum(
     The attention is that of the forward pass on ``x`` under ``mask``. Gradients flow through it, as through
     1 / sigma, so the sum has the gradient of the forward pass. ``attentions`` (for networks without norms and
     MLPs, and without ``mask``) takes its place; detached ones give gradients along the paths only. Raises
-    ``TypeError`` or ``ValueError`` for anything else. Source: Chapter 3, Theorem (Length spectrum).
+    ``TypeError`` or ``ValueError`` for anything else. Source: Theorem (Length spectrum) in chapter
+    `path-decomposition`.
 
     >>> from ranklib import Layer
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
@@ -62,8 +63,8 @@ def bias_part(
 
     Of attention and skips alone it is ``bias_row`` under every token. A frozen LayerNorm multiplies each
     token by its own 1 / sigma, and a frozen ReLU by its own pattern, so behind them it is a matrix that
-    depends on the token and on the input. Raises as :func:`length_spectrum`. Source: Chapter 3,
-    Proposition (Bias row).
+    depends on the token and on the input. Raises as :func:`length_spectrum`. Source: Proposition (Bias row)
+    in chapter `path-decomposition`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(3, 6, 2, norm="pre", mlp_dim=11, biases=True, generator=generator)

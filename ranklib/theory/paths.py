@@ -32,7 +32,8 @@ def count_paths(heads: int, depth: int, length: int) -> int:
     """The number of paths of one length, C(L, k) H^k, as an exact integer.
 
     All lengths together have (1 + H)^L. Raises ``TypeError`` or ``ValueError`` unless heads >= 1, depth >= 1
-    and 0 <= length <= depth are integers. Source: Chapter 3, Proposition (Lengths); the paper's section 3.
+    and 0 <= length <= depth are integers. Source: Proposition (Lengths) in chapter `path-decomposition`; the
+    paper's section 3.
 
     >>> count_paths(12, 12, 12), sum(count_paths(12, 12, k) for k in range(13)) == 13**12
     (8916100448256, True)
@@ -45,7 +46,7 @@ def count_paths(heads: int, depth: int, length: int) -> int:
 def length_distribution(heads: int, depth: int) -> Float[Tensor, " lengths"]:
     """The share of the paths that has each length 0..L: Binomial(L, H / (H + 1)), in float64.
 
-    Raises as :func:`count_paths`. Source: Chapter 3, Proposition (Lengths).
+    Raises as :func:`count_paths`. Source: Proposition (Lengths) in chapter `path-decomposition`.
 
     >>> [f"{share:.1e}" for share in length_distribution(12, 12)[[6, 10, 11, 12]].tolist()]
     ['1.2e-04', '1.8e-01', '3.8e-01', '3.8e-01']
@@ -58,8 +59,8 @@ def length_distribution(heads: int, depth: int) -> Float[Tensor, " lengths"]:
 def enumerate_paths(heads: int, depth: int, skip: bool = True) -> Iterator[Path]:
     """All (1 + H)^L paths one after the other, or the H^L without a skip.
 
-    Raises as :func:`count_paths`, and ``ValueError`` for more than a million. Source: Chapter 3, Definition
-    (Path).
+    Raises as :func:`count_paths`, and ``ValueError`` for more than a million. Source: chapter
+    `path-decomposition`, Definition (Path).
 
     >>> list(enumerate_paths(1, 2))
     [(None, None), (None, 0), (0, None), (0, 0)]
@@ -79,8 +80,8 @@ def sample_paths(
 ) -> list[Path]:
     """``number`` independent draws, uniform among all paths, or among those of one ``length``.
 
-    Raises as :func:`count_paths`, and unless ``number`` is an integer >= 0. Source: Chapter 3, Proposition
-    (Lengths).
+    Raises as :func:`count_paths`, and unless ``number`` is an integer >= 0. Source: chapter
+    `path-decomposition`, Proposition (Lengths).
 
     >>> paths = sample_paths(3, 5, 100, torch.Generator().manual_seed(0), length=2)
     >>> {sum(choice is not None for choice in path) for path in paths}
@@ -105,7 +106,7 @@ def frozen_attention(
     """The L attention tensors (\\*batch, heads, tokens, tokens) of one forward pass of any network.
 
     They carry gradients; detach them to freeze them for the gradient too. Raises as ``SelfAttention`` does.
-    Source: Chapter 3, Definition (Path).
+    Source: Definition (Path) in chapter `path-decomposition`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=3, dim=6, heads=2, generator=generator)
@@ -130,8 +131,8 @@ def path_matrices(
 
     A skip of strength s is the pair P = I, W = sI; where it is off, W_path = 0. Raises ``TypeError`` or
     ``ValueError`` for a network with MLPs or norms, attentions that do not fit it, or a path that is no tuple
-    with a head or None for each layer. Source: Chapter 3, Theorem (Path decomposition); the paper's
-    Theorem 2.1.
+    with a head or None for each layer. Source: Theorem (Path decomposition) in chapter `path-decomposition`;
+    the paper's Theorem 2.1.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=2, dim=6, heads=2, generator=generator)
@@ -167,7 +168,8 @@ def path_output(
     """What one path adds to the output: P_path X W_path, layer by layer, without forming either.
 
     The outputs of all paths and the bias row add up to the forward pass. Raises as :func:`path_matrices`, and
-    for tokens that the network cannot take. Source: Chapter 3, Theorem (Path decomposition).
+    for tokens that the network cannot take. Source: Theorem (Path decomposition) in chapter
+    `path-decomposition`.
 
     >>> from ranklib import Layer, SelfAttention
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
@@ -194,8 +196,8 @@ def bias_row(network: Network) -> Float[Tensor, " dim"]:
     .. math:: c_0 = 0, \qquad c_l = W_l^\top c_{l-1} + b_l, \qquad W_l = \sum_h W^l_h + s_l I
 
     s_l is the strength of the skip. Since P 1 = 1, no attention enters. Raises ``TypeError`` or
-    ``ValueError`` for a network with MLPs or norms; for those see ``bias_part``. Source: Chapter 3,
-    Proposition (Bias row).
+    ``ValueError`` for a network with MLPs or norms; for those see ``bias_part``. Source: Proposition (Bias
+    row) in chapter `path-decomposition`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=3, dim=5, biases=True, generator=generator)

@@ -1,7 +1,8 @@
 r"""What a skip guarantees and what it does not: bounds for X' = skip X + SA(X), each beside what it bounds.
 
-S_1 and S_inf are the two ledgers of Chapter 5: what a layer can move in the column and in the row norm, as a
-share of the residual. They are of the order of the squared residual, so a small residual changes slowly.
+S_1 and S_inf are the two ledgers of chapter `many-heads`: what a layer can move in the column and in the row
+norm, as a share of the residual. They are of the order of the squared residual, so a small residual changes
+slowly.
 """
 
 import math
@@ -55,7 +56,7 @@ def ledgers(
     .. math:: S_1 = \sum_h F(\Lambda_h)\|W_h\|_1, \qquad S_\infty = \sum_h 2\tanh(\Lambda_h/2)\|W_h\|_\infty
 
     Raises ``TypeError`` or ``ValueError`` for a wrong kind, NaN, infinity or a negative rho. Source:
-    Chapter 5, Theorem (Many heads); used in Chapter 7, Theorem (Two sides).
+    Theorem (Many heads) in chapter `many-heads`; used in Theorem (Two sides) in chapter `skip-connections`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -80,7 +81,7 @@ def check_norms(
 
     R = X - 1 z^T, and R' = alpha R + sum_h (P_h - 1 p_h^T) R W_h is X' about alpha z plus the attention's own
     constant row. Keys "1" and "inf". Raises ``TypeError`` or ``ValueError`` for a wrong kind or shape, NaN or
-    infinity. Source: Chapter 7, Theorem (Two sides).
+    infinity. Source: Theorem (Two sides) in chapter `skip-connections`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> attention = SelfAttention.random(6, 3, generator=generator, scale=0.3)
@@ -118,7 +119,8 @@ def check_step(
               \le \sqrt{(|\alpha| + S_1)(|\alpha| + S_\infty)}\;\rho
 
     No hypothesis. Residuals are carried apart from the common row, and enclosed to the relative gap ``tol``.
-    Raises as ``check_norms`` and ``residual_size`` do. Source: Chapter 7, Theorem (Two sides).
+    Raises as ``check_norms`` and ``residual_size`` do. Source: Theorem (Two sides) in chapter
+    `skip-connections`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one)
@@ -182,7 +184,7 @@ def check_slow_decay(
     It holds as long as at every layer Lambda_h <= x*/2 = 0.628 (``lam``) and K rho_l^2 <= 1/2 (``k``); both
     are checked at each layer's own input, and reported. States are propagated exactly, so tiny residuals do
     not show rounding. Raises ``ValueError`` for a network with an MLP, a norm or another skip, and as
-    ``propagate`` does. Source: Chapter 7, Theorem (Slow decay).
+    ``propagate`` does. Source: Theorem (Slow decay) in chapter `skip-connections`.
 
     >>> from ranklib.model.layers import Layer
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
@@ -221,7 +223,8 @@ def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
     .. math:: \frac{\rho}{\sqrt{1 + 2KL\rho^2}}, \qquad \frac{\rho}{\sqrt{1 - KL\rho^2}}
 
     The formula only: ``check_slow_decay`` has the hypotheses. Raises ``TypeError`` or ``ValueError`` unless
-    k is finite and not negative, and depth an integer from 0 on. Source: Chapter 7, Theorem (Slow decay).
+    k is finite and not negative, and depth an integer from 0 on. Source: Theorem (Slow decay) in chapter
+    `skip-connections`.
 
     >>> [round(10**size, 4) for size in slow_law(2.0, -1.0, 10)]
     [0.0845, 0.1118]
@@ -240,9 +243,9 @@ def skip_maximum(c: float, rho: float, depth: int) -> float:
     .. math:: \max_{0 \le l \le L} (2c)^{(3^l - 1)/2}\; 2^{3^l (L - l)}\; \rho^{3^l}
 
     With c = 4 beta H / sqrt(d_qk) and the composite beta it is the paper's, and false by
-    Chapter 7, Example (Skip corollary); with max(beta_1, beta_inf) and small scores it is true by
-    Chapter 7, Proposition (Repaired maximum). Raises ``TypeError`` or ``ValueError`` for a c or rho that is
-    negative or not finite, or a depth that is no integer from 0 to 600.
+    Example (Skip corollary) in chapter `skip-connections`; with max(beta_1, beta_inf) and small scores it is
+    true by Proposition (Repaired maximum) in chapter `skip-connections`. Raises ``TypeError`` or
+    ``ValueError`` for a c or rho that is negative or not finite, or a depth that is no integer from 0 to 600.
 
     >>> [round(10 ** skip_maximum(0.25, 0.5, depth), 6) for depth in (0, 1, 2)]  # 2^L rho
     [0.5, 1.0, 2.0]
@@ -270,7 +273,8 @@ def cosine_with_skips(
     Layers X <- alpha X + eta J X W, entries of W independent with mean 0 and variance 1/d; the cosine is the
     quotient of the expected products of equally long tokens, exact as d grows. Raises ``TypeError`` or
     ``ValueError`` for fewer than 2 tokens, a negative depth, a branch that is not finite, a skip that is zero
-    or not finite, or a start outside [-1/(n-1), 1]. Source: Chapter 7, Theorem (Aligned directions).
+    or not finite, or a start outside [-1/(n-1), 1]. Source: Theorem (Aligned directions) in chapter
+    `skip-connections`.
 
     >>> [round(cosine_with_skips(32, depth), 3) for depth in (0, 8, 32)]
     [0.0, 0.889, 1.0]

@@ -26,7 +26,7 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     >>> blocks(encoder) == list(encoder.layers)
     True
 
-    Source: Chapter 11.
+    Source: chapter `real-transformers`.
     """
     require_instance("model", model, nn.Module)
     stacks = list(_stacks(model, ""))

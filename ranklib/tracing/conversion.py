@@ -44,13 +44,14 @@ _WORST = 1e-10
 
 @torch.no_grad()
 def as_network(model: nn.Module) -> Network:
-    """The blocks of a Hugging Face BERT-like or ALBERT model as a :class:`~ranklib.model.layers.Network`, float64.
+    """The blocks of a Hugging Face BERT-like or ALBERT model as a :class:`~ranklib.model.layers.Network`,
+    float64.
 
     A block is X <- LN1(X + SA(X)), X <- LN2(X + MLP(X)), with its own LayerNorm eps, biases and activation.
     A block that several layers share becomes one ``Layer`` that the network holds several times. Every block
     is run once beside its layer on random tokens; they must agree to 1e-10. Weights are copied to the CPU.
     Raises ``ValueError`` for any other model: relative positions, a causal mask, LayerNorm before the branch,
-    cross attention, an unknown activation. Source: Chapter 11.
+    cross attention, an unknown activation. Source: chapter `real-transformers`.
 
     >>> from transformers import BertConfig, BertModel
     >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=3)

@@ -1,8 +1,9 @@
 """The residual of a real model far below rounding: its blocks as layers, its tokens carried exactly.
 
 A forward pass in float64 shows a residual down to 1e-15 of the tokens. Here the weights of a BERT-like or
-ALBERT model become :class:`~ranklib.model.layers.Layer` objects in float64, each compared with the block that it
-stands for, and :mod:`ranklib.exact.propagation` carries the model's own embeddings through them at any size.
+ALBERT model become :class:`~ranklib.model.layers.Layer` objects in float64, each compared with the block that
+it stands for, and :mod:`ranklib.exact.propagation` carries the model's own embeddings through them at any
+size.
 """
 
 import math
@@ -35,7 +36,7 @@ class DeepTrace:
 
     ``log10_residual``: of sqrt(||R||_1 ||R||_inf), R = X - 1 mean^T; ``log10_relative``: the same over
     sqrt(||X||_1 ||X||_inf). Both (layers, samples), layer 0 the embeddings, as from
-    :func:`~ranklib.tracing.layerwise.trace`. Source: Chapter 11.
+    :func:`~ranklib.tracing.layerwise.trace`. Source: chapter `real-transformers`.
     """
 
     log10_residual: Float[Tensor, "layers samples"]
@@ -70,7 +71,8 @@ def embeddings(model: nn.Module, inputs: Mapping[str, Any]) -> list[Float[Tensor
 
     ``inputs``: what the tokenizer gives: input_ids (samples, tokens) and, where there are, attention_mask
     (1 for a real token) and token_type_ids. Raises ``ValueError`` for a wrong shape, ids outside the
-    vocabulary, or a sample without a real token; and as :func:`as_network` does. Source: Chapter 11.
+    vocabulary, or a sample without a real token; and as :func:`as_network` does. Source: chapter
+    `real-transformers`.
 
     >>> from transformers import BertConfig, BertModel
     >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=3)
@@ -103,7 +105,7 @@ def deep_trace(
     its skip and its LayerNorm) and "norm". Padding takes no part: each sample is its real tokens. One sample
     of 128 tokens through BERT-base takes about a second. Raises ``ValueError`` for an unknown part or a model
     where the method does not apply; see :func:`as_network` and :func:`embeddings`. What is resolved stands at
-    the head of :mod:`ranklib.exact.propagation`. Source: Chapter 11.
+    the head of :mod:`ranklib.exact.propagation`. Source: chapter `real-transformers`.
 
     >>> from transformers import BertConfig, BertModel
     >>> sizes = dict(hidden_size=6, num_attention_heads=2, intermediate_size=5, num_hidden_layers=7)

@@ -27,7 +27,7 @@ class Trace:
     NaN stands where a measure is not defined for that sample (its docstring says when: a stream that is zero,
     a single token); no other value is made up. ``tokens``: how many real tokens each sample has.
     ``model``: the class of the model. ``without``, ``as_released``: what was switched off.
-    Source: Chapter 11.
+    Source: chapter `real-transformers`.
     """
 
     values: Float[Tensor, "layer sample measure"]
@@ -140,7 +140,7 @@ def trace(
     >>> result.values.shape, bool((result.of("mu")[0] == ranklib.mu(x)).all())
     (torch.Size([4, 2, 2]), True)
 
-    Source: Chapter 11; the relative residual against depth is the paper's experiment.
+    Source: chapter `real-transformers`; the relative residual against depth is the paper's experiment.
     """
     chosen, names, found = _measures(measures), switches(without), blocks(model)
     if batch_size is not None:

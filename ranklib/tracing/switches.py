@@ -242,7 +242,7 @@ def switched_off(
     >>> torch.allclose(y, by_hand)
     True
 
-    Source: Chapter 11; ``as_released`` is the paper's code.
+    Source: chapter `real-transformers`; ``as_released`` is the paper's code.
     """
     names, found = switches(without), blocks(model)
     off = frozenset(names) | (frozenset({"attention_skip", "mlp_skip"}) if "skip" in names else frozenset())

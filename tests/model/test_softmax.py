@@ -153,7 +153,7 @@ def test_masks_by_their_definition():
                 assert window_mask(n, width, causal=True)[i, j] == (0 <= i - j <= width)
 
 
-def test_the_integer_example_of_chapter_2():
+def test_the_integer_example():
     x = torch.tensor([[3.0], [1.0]], dtype=torch.float64)
     one, two = torch.ones(1, 1).double(), torch.full((1,), 2.0).double()
     assert scores(x, one, one).tolist() == [[9, 3], [3, 1]]

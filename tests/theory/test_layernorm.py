@@ -1,4 +1,4 @@
-"""Three normalisations against torch and mpmath; the theorems of Chapter 9 as properties."""
+"""Three normalisations against torch and mpmath; the theorems of their chapter as properties."""
 
 import doctest
 import math

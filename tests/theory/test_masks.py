@@ -213,7 +213,7 @@ def test_uniform_causal_mask_halves(n):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_first_two_tokens(seed):
-    """Chapter 10: the product of P_22, whatever the other tokens, the weights and the position terms are."""
+    """Theorem (First two tokens): the product of P_22, whatever other tokens, weights and position terms are."""
     n, d = 3 + seed % 5, 2
     start = x = randn(n, d, seed=seed)
     w, bias = randn(d, d, seed=seed + 1), relative_bias(randn(2 * n - 1, seed=seed + 2))
@@ -231,7 +231,7 @@ def test_first_two_tokens(seed):
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("causal", [False, True])
 def test_collapse_from_everywhere(seed, causal):
-    """Chapter 10: osc(X_L) <= (1 - e^r)^floor(L / r) osc(X_0), with r steps to the first token."""
+    """Lemma (Contraction): osc(X_L) <= (1 - e^r)^floor(L / r) osc(X_0), with r steps to the first token."""
     n, width = 4 + seed % 4, 1 + seed % 3
     mask, radius = ranklib.window_mask(n, width, causal), math.ceil((n - 1) / width)
     x = randn(n, 3, seed=seed)
