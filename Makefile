@@ -30,7 +30,7 @@ endif
 LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser book serve test check format faults portable run results bench repository clean
+.PHONY: help setup browser book serve test check lint format faults portable run results bench repository clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -69,14 +69,16 @@ book: setup  ## build the site into _build/html, warnings are errors
 serve: book  ## build and serve the site at http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
-test: book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
+test: lint book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
 	$(QUICK) COLAB=$(COLAB) $(BIN)/pytest -q $(if $(NOISE),--rounding-noise=$(NOISE)) -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) $(LONGEST) chapters tests
 
-check: setup  ## format, lint and the fast tests, in a minute; one room or path in seconds: make check ROOM=theory
+check: lint  ## format, lint and the fast tests, in a minute; one room or path in seconds: make check ROOM=theory
 	@test -e "$(PLACE)" || { echo "ROOM: expected one of $(ROOMS), or a path, got $(ROOM); correct it"; exit 1; }
-	@$(BIN)/ruff format --quiet --check . || { echo "the files above are not formatted; run 'make format'"; exit 1; }
-	@$(BIN)/ruff check --quiet .
 	@$(QUICK) $(BIN)/pytest -q -n 2 -m "not slow" $(CHECKED)
+
+lint: setup  ## whether Python files are formatted and without what ruff objects to
+	@$(BIN)/ruff format --quiet --check . || { echo "these files are not formatted; run 'make format'"; exit 1; }
+	@$(BIN)/ruff check --quiet .
 
 format: setup  ## write Python files as ruff does
 	@$(BIN)/ruff format --quiet .

@@ -1,8 +1,8 @@
 """Plant one fault at a time in a copy of the tree, and show which command turns red.
 
 All faults, or those whose module or reason holds one of the words given as arguments. For each, the fast tests of
-the module's room run first, then all that ``make check`` runs, then the slow tests that ``make test`` adds, until
-something fails. Browser, Colab and notebook runs are left out: what only they could see has no fault here.
+the module run first, then those of its room, then all that ``make check`` runs, then the slow tests that ``make
+test`` adds, until something fails. Browser, Colab and notebook runs are left out: what only they could see has no fault here.
 """
 
 import os
@@ -145,8 +145,9 @@ def judge(fault: Fault) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_tree(Path(folder))
         spoil(fault, tree)
-        rest = [f"--ignore=tests/{room}", "tests"]
+        own, rest = f"tests/{room}/test_{Path(fault.module).name}.py", [f"--ignore=tests/{room}", "tests"]
         steps = (
+            ("check", ["-m", "not slow", own if (tree / own).exists() else f"tests/{room}"]),
             ("check", ["-m", "not slow", f"tests/{room}"]),
             ("check", ["-m", "not slow", *rest]),
             ("test", ["-m", "slow", "--ignore=tests/book", "tests"]),
