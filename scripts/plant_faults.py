@@ -14,6 +14,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,8 +91,8 @@ FAULTS = [
 ]  # fmt: skip
 
 
-def spoil(fault: Fault, tree: Path) -> None:
-    """Plant the fault in ``tree``; raise if the text that it replaces is not there exactly once."""
+def spoil(fault: Fault, tree: Path) -> str:
+    """Plant the fault in ``tree`` and return the sound text; raise if what it replaces is not there exactly once."""
     path = tree / "ranklib" / f"{fault.module}.py"
     text = path.read_text() if path.exists() else ""
     if text.count(fault.old) != 1:
@@ -100,6 +101,7 @@ def spoil(fault: Fault, tree: Path) -> None:
             "choose another line of the module for its fault in scripts/plant_faults.py"
         )
     path.write_text(text.replace(fault.old, fault.new))
+    return text
 
 
 def copy_tree(folder: Path) -> Path:
@@ -139,23 +141,25 @@ def first_red(tree: Path, *arguments: str) -> str:
     return named[1] if named else (done.stdout + done.stderr)[-300:]
 
 
-def judge(fault: Fault) -> dict:
-    """Which command catches the fault, by which test, after how many seconds."""
+def judge(fault: Fault, tree: Path) -> dict:
+    """Which command catches the fault, by which test, after how many seconds; ``tree`` is sound before and after."""
     start, room = time.monotonic(), fault.module.split("/")[0]
-    with tempfile.TemporaryDirectory() as folder:
-        tree = copy_tree(Path(folder))
-        spoil(fault, tree)
-        own, rest = f"tests/{room}/test_{Path(fault.module).name}.py", [f"--ignore=tests/{room}", "tests"]
-        steps = (
-            ("check", ["-m", "not slow", own if (tree / own).exists() else f"tests/{room}"]),
-            ("check", ["-m", "not slow", f"tests/{room}"]),
-            ("check", ["-m", "not slow", *rest]),
-            ("test", ["-m", "slow", "--ignore=tests/book", "tests"]),
-        )
+    own, rest = f"tests/{room}/test_{Path(fault.module).name}.py", [f"--ignore=tests/{room}", "tests"]
+    steps = (
+        ("check", ["-m", "not slow", own if (tree / own).exists() else f"tests/{room}"]),
+        ("check", ["-m", "not slow", f"tests/{room}"]),
+        ("check", ["-m", "not slow", *rest]),
+        ("test", ["-m", "slow", "--ignore=tests/book", "tests"]),
+    )
+    sound, by, red = spoil(fault, tree), "", "survives"
+    try:
         for command, arguments in steps:
-            if red := first_red(tree, *arguments):
-                return {"fault": fault, "by": command, "test": red, "seconds": time.monotonic() - start}
-    return {"fault": fault, "by": "", "test": "survives", "seconds": time.monotonic() - start}
+            if found := first_red(tree, *arguments):
+                by, red = command, found
+                break
+    finally:
+        (tree / "ranklib" / f"{fault.module}.py").write_text(sound)
+    return {"fault": fault, "by": by, "test": red, "seconds": time.monotonic() - start}
 
 
 def row(found: dict) -> str:
@@ -171,12 +175,21 @@ def main(words: list[str]) -> int:
             f"ONLY: expected a part of a module's name, got {words}; there are {[f.module for f in FAULTS]}"
         )
     print(f"{'module':28}{'fault':30}{'check':>7}{'test':>6}{'sec':>7}  first test that fails", flush=True)
-    results = []
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for found in pool.map(judge, chosen):
-            results.append(found)
+    by, free = [], SimpleQueue()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
+        for i in range(WORKERS):
+            free.put(copy_tree(Path(folder) / str(i)))
+
+        def in_turn(fault: Fault) -> dict:
+            tree = free.get()
+            try:
+                return judge(fault, tree)
+            finally:
+                free.put(tree)
+
+        for found in pool.map(in_turn, chosen):
+            by.append(found["by"])
             print(row(found), flush=True)
-    by = [found["by"] for found in results]
     print(f"{len(by)} faults: make check catches {by.count('check')}, make test {len(by) - by.count('')}")
     return by.count("")
 
