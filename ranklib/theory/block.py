@@ -15,8 +15,9 @@ from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
 from ranklib.model.softmax import attention_matrix, require_mask
-from ranklib.theory.diameters import diameter, layer_share, operator_size, require_norm, tilt_range
+from ranklib.theory.diameters import layer_share, tilt_range
 from ranklib.theory.mlps import slope_range
+from ranklib.theory.sizes import diameter, operator_size, require_norm
 
 
 class Between(NamedTuple):

@@ -20,7 +20,8 @@ from ranklib.theory.block import (
     norm_size,
     position_range,
 )
-from ranklib.theory.diameters import NORMS, diameter, layer_share, tilt_range
+from ranklib.theory.diameters import layer_share, tilt_range
+from ranklib.theory.sizes import NORMS, diameter
 
 F64 = torch.float64
 CASES = 100_000

@@ -12,20 +12,15 @@ from plain import import_plain, raises_its_own_message
 from ranklib.exact.propagation import ResidualState, trajectory
 from ranklib.model.attention import SelfAttention
 from ranklib.theory.diameters import (
-    NORMS,
     bound_depth,
     cubic_constant,
-    diameter,
     extreme_layer,
     layer_share,
-    log10_diameter,
-    operator_size,
-    score_size,
     tilt_bound,
     tilt_range,
-    value_size,
     wait_layers,
 )
+from ranklib.theory.sizes import NORMS, diameter, log10_diameter, operator_size, score_size, value_size
 
 F64 = torch.float64
 ORDER = {"l2": 2, "l1": 1, "linf": math.inf}
@@ -215,15 +210,6 @@ def test_certain_collapse_and_the_wait():
 @pytest.mark.parametrize(
     "kind,call",
     [
-        (ValueError, lambda m: m.diameter(torch.ones(2, 2), "l3")),
-        (TypeError, lambda m: m.diameter(torch.ones(2, 2, dtype=torch.int64))),
-        (ValueError, lambda m: m.diameter(torch.tensor([[1.0], [math.nan]]))),
-        (ValueError, lambda m: m.diameter(torch.ones(0, 2))),
-        (ValueError, lambda m: m.diameter(torch.ones(3))),
-        (TypeError, lambda m: m.log10_diameter(torch.ones(2, 2))),
-        (TypeError, lambda m: m.score_size(torch.ones(2, 2))),
-        (ValueError, lambda m: m.operator_size(torch.ones(2))),
-        (ValueError, lambda m: m.operator_size(torch.tensor([[math.inf]]))),
         (ValueError, lambda m: m.tilt_bound(torch.tensor(-1.0))),
         (ValueError, lambda m: m.tilt_range(torch.tensor([[-math.inf, 0.0]]))),
         (ValueError, lambda m: m.bound_depth([], 1.0)),
@@ -247,4 +233,4 @@ def test_a_size_that_is_none_is_refused(d):
 
 def test_examples_in_the_docstrings():
     found = doctest.testmod(ranklib.theory.diameters)
-    assert found.failed == 0 and found.attempted > 12
+    assert found.failed == 0 and found.attempted > 7
