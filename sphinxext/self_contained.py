@@ -1,23 +1,19 @@
-"""Everything a page needs lies in the site: MathJax, the book's style and the sliders' script.
+"""Everything a page needs lies in the site: the book's style and its scripts.
 
-MathJax comes out of the installed package sphinx-mathjax-offline; nothing third-party is committed. The
-book's own files are in ``sphinxext/static``. Scripts of other hosts that Jupyter Book would add are left out.
+The book's own files are in ``sphinxext/static``. Scripts of other hosts that Jupyter Book would add are left out.
 """
 
 import shutil
-from importlib.metadata import files
 from pathlib import Path
 
 from ranklib.book.style import css
 
 STATIC = Path(__file__).resolve().parent / "static"
-STYLE = "figures boxes phones".split()
-MATHJAX = ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2/", "input/tex/extensions/")
+STYLE = "type layout boxes code figures tables phones print".split()
 FOREIGN = ("sphinx-thebe", "THEBE_JS_URL", "require.js", "embed-amd")
 
 
 def configure(app, config):
-    config.mathjax_path = "book/mathjax/tex-mml-chtml.js"
     config.nb_ipywidgets_js = {}  # stored outputs are plain HTML: no widget player
 
 
@@ -28,19 +24,8 @@ def copy_files(app):
     target = Path(app.outdir) / "_static" / "book"  # the theme owns "_static/vendor"
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(STATIC, target, ignore=shutil.ignore_patterns("css"))
-    (target / "book.css").write_text(
-        "\n".join([css(), *((STATIC / "css" / f"{name}.css").read_text() for name in STYLE)])
-    )
-    for item in files("sphinx-mathjax-offline"):
-        _, _, inside = item.as_posix().partition("/static/mathjax/")
-        if inside.startswith(MATHJAX):
-            destination = target / "mathjax" / inside
-            destination.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(item.locate(), destination)
-    if not (target / "mathjax/tex-mml-chtml.js").exists():
-        raise RuntimeError(
-            "MathJax: expected it inside sphinx-mathjax-offline==0.0.2; run 'make clean' and 'make book'"
-        )
+    parts = [css(), *((STATIC / "css" / f"{name}.css").read_text() for name in STYLE)]
+    (target / "book.css").write_text("\n".join(parts))
 
 
 def page_context(app, pagename, templatename, context, doctree):
