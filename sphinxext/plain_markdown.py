@@ -16,6 +16,8 @@ and the book show alike.
 import json
 import re
 
+from sphinxext.quiet_code import quieten
+
 THEOREMS = "theorem lemma proposition corollary definition example remark".split()
 BOXES = {  # bold head -> class of the admonition
     "You will be able to": "objectives",
@@ -26,6 +28,7 @@ BOXES = {  # bold head -> class of the admonition
     "Readers ask": "question",
     "Check": "check",
     "Careful": "careful",
+    "Aside": "aside",
     "How the library is sure": "sure",
 }
 HEAD = re.compile(
@@ -86,7 +89,7 @@ def box(body: list[str]) -> list[str] | None:
     elif kind == "Exercise":
         head, options = f"{{exercise}} {title or ''}", [f":label: {label}"] if label else []
     elif kind in BOXES:
-        words = f"{kind}: {title}" if title else kind
+        words = f"[{kind}]{{.kind}} {title or ''}".rstrip()
         name = [f":name: {label}"] if label else []
         head, options = f"{{admonition}} {words}", [f":class: {BOXES[kind]}", *name]
     else:
@@ -101,6 +104,8 @@ def on_source_read(app, docname, source):
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = rewrite("".join(cell["source"]))
+        else:
+            quieten(cell)
     source[0] = json.dumps(notebook)
 
 

@@ -12,10 +12,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.book.page_facts import SHIFTS
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 CHAPTERS = [path.stem for path in sorted(ROOT.glob("chapters/*.ipynb"))]
-PHONE, DESK = 375, 1280
+PHONE, DESK = 375, 1440
 every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -61,6 +63,7 @@ def context_of(browser: Browser, theme: str = "light", scripts: bool = True) -> 
     """A reader who chose this theme, on a machine that prefers the other one."""
     opposite = {"light": "dark", "dark": "light"}[theme]
     context = browser.new_context(java_script_enabled=scripts, color_scheme=opposite)
+    context.add_init_script(SHIFTS)
     context.add_init_script(f"localStorage.mode = localStorage.theme = {theme!r}")
     return context
 
@@ -85,7 +88,6 @@ class Visit:
             lambda r: self.faults.append(f"status {r.status}: {r.url}") if r.status >= 400 else None,
         )
         self.page.goto(address, wait_until="load")
-        self.page.evaluate("window.MathJax?.startup && MathJax.startup.promise.then(() => null)")
 
     def _requested(self, request):
         parts = urlsplit(request.url)

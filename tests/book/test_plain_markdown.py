@@ -32,14 +32,14 @@ def test_theorem_kinds_become_numbered_boxes(kind):
 @pytest.mark.parametrize("kind,css", BOXES.items())
 def test_other_kinds_become_admonitions_with_their_class(kind, css):
     assert lines(rewrite(f"> **{kind}.** One line.")) == [
-        f":::::{{admonition}} {kind}",
+        f":::::{{admonition}} [{kind}]{{.kind}}",
         f":class: {css}",
         "One line.",
         ":::::",
     ]
     titled = lines(rewrite(f"> **{kind} (In short).** <!-- q-short -->\n> One line."))
     assert titled == [
-        f":::::{{admonition}} {kind}: In short",
+        f":::::{{admonition}} [{kind}]{{.kind}} In short",
         f":class: {css}",
         ":name: q-short",
         "One line.",
@@ -125,8 +125,8 @@ def test_unknown_heads_stay_as_they_are(text):
 def test_two_boxes_in_one_cell_stay_two():
     out = lines(rewrite("> **Result (A).** One.\n\n> **Result (B).** Two."))
     assert [line for line in out if line.startswith(":::::{")] == [
-        ":::::{admonition} Result: A",
-        ":::::{admonition} Result: B",
+        ":::::{admonition} [Result]{.kind} A",
+        ":::::{admonition} [Result]{.kind} B",
     ]
     assert out.count(":::::") == 2
 
@@ -193,7 +193,7 @@ def test_only_markdown_cells_of_notebooks_are_rewritten():
     cells = [
         {"cell_type": "markdown", "source": ["> **Theorem.**", " It holds."]},
         {"cell_type": "markdown", "source": box_text},
-        {"cell_type": "code", "source": box_text, "outputs": []},
+        {"cell_type": "code", "source": box_text, "outputs": [], "metadata": {}},
     ]
     notebook = json.dumps({"cells": cells, "metadata": {"a": 1}})
 

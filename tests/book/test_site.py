@@ -1,7 +1,8 @@
-"""A browser on every page of the built site: nothing broken or cut off. Sliders: test_site_sliders.py."""
+"""A browser on every page of the built site: nothing broken, cut off or unreadable. Sliders: test_site_sliders.py."""
 
 import json
 import re
+import statistics
 from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -13,12 +14,14 @@ from mdit_py_plugins.amsmath import amsmath_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from sphinxext.plain_markdown import THEOREM_LINK
+from tests.book import page_facts as facts
 from tests.book.browser import CHAPTERS, DESK, PHONE, ROOT, SITE, every_chapter, visit_fixtures
 
 pytestmark = pytest.mark.slow  # a browser on the built site
 
 INK = {"light": "rgb(26, 26, 26)", "dark": "rgb(242, 242, 242)"}
 MAX_BYTES = 2_000_000
+MAX_NODES, MAX_STOPS, MAX_SHIFT = 12_000, 30, 0.05
 site, browser, contexts, visit = visit_fixtures
 
 
@@ -73,62 +76,6 @@ def test_formulas_are_counted(markdown, count):
     assert count_formulas(markdown) == count
 
 
-RAW_FORMULAS = r"""() => {
-  const article = document.querySelector("article.bd-article");
-  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  const found = [];
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (node.parentElement.closest("pre, code, script, style, svg, mjx-container")) continue;
-    if (/\$[^$]+\$|\\\(|\\\[|\\[a-z]+\{/.test(node.data)) found.push(node.data.trim().slice(0, 80));
-  }
-  return found;
-}"""
-FORMULAS = """() => ({
-  all: document.querySelectorAll("mjx-container").length,
-  article: document.querySelectorAll("article.bd-article mjx-container").length,
-  errors: [...document.querySelectorAll("mjx-merror, [data-mjx-error], mjx-container [style*='color: red']")]
-    .map((e) => e.closest("mjx-container").textContent),
-})"""
-WIDE = """() => {
-  const found = [];
-  for (const formula of document.querySelectorAll("article.bd-article mjx-container")) {
-    const drawn = formula.querySelector("mjx-math").getBoundingClientRect();
-    if (formula.getAttribute("display") === "true") {
-      const box = formula.closest("div.math") ?? formula.parentElement;
-      const room = box.getBoundingClientRect();
-      const outside = drawn.left < room.left - 1 || drawn.right > room.right + 1;
-      if (outside || box.scrollWidth > box.clientWidth + 1) {
-        found.push(`display ${Math.round(drawn.width)} in ${Math.round(room.width)}: ${formula.textContent}`);
-      }
-    } else if (!formula.closest("table") && drawn.right > innerWidth + 1) {
-      found.push(`inline up to ${Math.round(drawn.right)} of ${innerWidth}: ${formula.textContent}`);
-    }
-  }
-  return found;
-}"""
-PICTURES = """() => {
-  const article = document.querySelector("article.bd-article");
-  return {
-    images: [...article.querySelectorAll("img")].filter((i) => !i.closest(".rank-frame")).map((i) => i.alt),
-    unlabelled: [...article.querySelectorAll(".rank-frame img:not([alt])")].length,
-    frames: [...article.querySelectorAll(".rank-frame")].map((f) => f.getAttribute("aria-label") ?? ""),
-    missing: [...article.querySelectorAll("img")].filter((i) => i.checkVisibility() && !i.naturalWidth)
-      .length,
-  };
-}"""
-INKS = """() => [...document.querySelectorAll(".rank-explore")].map((root) => {
-  let behind = root;
-  while (getComputedStyle(behind).backgroundColor === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
-  const frame = [...root.querySelectorAll(".rank-frame")].find((f) => !f.hidden);
-  return {
-    vector: frame.querySelector("svg") !== null,
-    behind: getComputedStyle(behind).backgroundColor,
-    text: [...new Set([...frame.querySelectorAll("svg text")].map((t) => getComputedStyle(t).fill))],
-  };
-})"""
-SIDEWAYS = "() => [document.scrollingElement.scrollWidth, innerWidth]"
-
-
 def luminance(colour: str) -> float:
     """Relative luminance of ``rgb(r, g, b)``, as the Web Content Accessibility Guidelines define it."""
     parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
@@ -147,50 +94,115 @@ def is_sentence(text: str) -> bool:
     )
 
 
-@every_chapter
-@pytest.mark.parametrize("theme,width", [("light", PHONE), ("light", DESK), ("dark", DESK)])
-def test_page_is_whole(visit, chapter, width, theme):
-    seen = visit(chapter, width=width, theme=theme)
-    page, found = seen.page, seen.faults
-    assert page.evaluate("document.documentElement.dataset.theme") == theme, (
-        "the test could not set the theme"
-    )
+def parse_colour(colour: str) -> str:
+    """``color(srgb r g b)``, as browsers write mixed colours, as ``rgb(r, g, b)``."""
+    if not colour.startswith("color(srgb"):
+        return colour
+    parts = [round(255 * float(x)) for x in re.findall(r"[\d.]+", colour.removeprefix("color(srgb"))[:3]]
+    return f"rgb({parts[0]}, {parts[1]}, {parts[2]})"
 
-    formulas = page.evaluate(FORMULAS)
-    source = Page((SITE / "chapters" / f"{chapter}.html").read_text())
-    if formulas["all"] != source.formulas:
-        found.append(f"{formulas['all']} formulas typeset, {source.formulas} in the page's source")
+
+def pale(pairs: dict[str, str]) -> list[str]:
+    """Texts that cannot be told from what lies behind them with the contrast 4.5 that the guidelines demand."""
+    split = {pair: [parse_colour(c) for c in pair.split(" on ")] for pair in pairs}
+    return [f"{pair}: {pairs[pair]!r}" for pair, both in split.items() if contrast(*both) < 4.49]
+
+
+def look_at_phone(page, chapter: str) -> list[str]:
+    found = []
+    formulas = page.evaluate(facts.FORMULAS)
     if formulas["article"] != formulas_of(chapter):
         found.append(f"{formulas['article']} formulas typeset, {formulas_of(chapter)} in the notebook")
-    found += [f"formula that MathJax cannot read: {e}" for e in formulas["errors"]]
-    found += [f"raw formula in the text: {t}" for t in page.evaluate(RAW_FORMULAS)]
-
+    found += [f"formula that cannot be read: {e}" for e in formulas["errors"]]
+    found += [f"formula without a picture: {e}" for e in formulas["empty"]]
+    found += [f"formula smaller than its text: {e}" for e in formulas["small"]]
+    found += [f"raw formula in the text: {t}" for t in page.evaluate(facts.RAW_FORMULAS)]
     if opened := page.locator("details[open]").count():
         found.append(f"{opened} folds are open when the page loads")
+    if (shift := page.evaluate("window.shift")) >= MAX_SHIFT:
+        found.append(f"the layout shifts by {shift:.3f} while the page loads, expected less than {MAX_SHIFT}")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
     page.evaluate("document.fonts.ready.then(() => null)")
-    found += [f"formula wider than its box: {f}" for f in page.evaluate(WIDE)]
-    wide, room = page.evaluate(SIDEWAYS)
-    if wide > room:
-        found.append(f"the page scrolls sideways: {wide} wide in {room}")
+    found += [f"formula wider than its box: {f}" for f in page.evaluate(facts.WIDE)]
+    found += [f"a line begins with a sign after: {t}" for t in page.evaluate(facts.ORPHANS)]
+    found += [f"table without caption or scopes: {t}" for t in page.evaluate(facts.TABLES)]
 
-    pictures = page.evaluate(PICTURES)
+    pictures = page.evaluate(facts.PICTURES)
     found += [f"alt text is no sentence: {alt!r}" for alt in pictures["images"] if not is_sentence(alt)]
-    found += [
-        f"label of a frame is no sentence: {label!r}"
-        for label in pictures["frames"]
-        if not is_sentence(label)
-    ]
-    if pictures["missing"] or pictures["unlabelled"]:
-        found.append(
-            f"{pictures['missing']} images without a picture, {pictures['unlabelled']} without alt in a frame"
-        )
-    for explorer in page.evaluate(INKS):
+    found += [f"label of a frame is no sentence: {s!r}" for s in pictures["frames"] if not is_sentence(s)]
+    found += [f"caption without its figure: {text}" for text in pictures["loose"]]
+    for fault in ("missing", "unlabelled", "captions"):
+        if pictures[fault]:
+            found.append(f"pictures with the fault {fault!r}: {pictures[fault]}")
+    return found
+
+
+def look_at_theme(page, theme: str) -> list[str]:
+    page.add_style_tag(content="* { transition: none !important }")
+    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
+    found = [f"{theme}, too pale: {text}" for text in pale(page.evaluate(facts.PAIRS))]
+    for explorer in page.evaluate(facts.INKS):
         if explorer["vector"] and INK[theme] not in explorer["text"]:
             found.append(f"no axis text in the ink of the {theme} theme, only {explorer['text']}")
-        pale = [t for t in explorer["text"] if contrast(t, explorer["behind"]) < 3]
-        found += [f"text {t} on {explorer['behind']} cannot be read" for t in pale]
+        bad = [t for t in explorer["text"] if contrast(t, explorer["behind"]) < 4.49]
+        found += [f"text {t} on {explorer['behind']} cannot be read" for t in bad]
+    return found
 
+
+def look_at_desk(page) -> list[str]:
+    page.set_viewport_size({"width": DESK, "height": 900})
+    found = [f"formula wider than its box: {f}" for f in page.evaluate(facts.WIDE)]
+    lines = page.evaluate(facts.LINES)
+    if len(lines) > 10 and not 62 <= statistics.median(lines) <= 74:
+        found.append(f"a line has {statistics.median(lines)} characters, expected 65 to 70")
+    found += [f"focus cannot be seen on {e}" for e in page.evaluate(facts.UNSEEN_FOCUS)]
+    found += walk_to_slider(page)
+    if (
+        count := page.evaluate("document.querySelectorAll('*:not(.rank-frame[hidden] *)').length")
+    ) >= MAX_NODES:
+        found.append(f"the page has {count} elements, expected less than {MAX_NODES}")
+    return found
+
+
+def walk_to_slider(page) -> list[str]:
+    """From the top of the page by keyboard: Tab, and Enter where a link skips to the first slider."""
+    if not page.locator(".rank-explore").count():
+        return []
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = false })")
+    page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges(); scrollTo(0, 0)")
+    page.evaluate("document.body.tabIndex = -1; document.body.focus()")
+    for _ in range(MAX_STOPS):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.skip-to-slider')"):
+            page.keyboard.press("Enter")
+        if page.evaluate("document.activeElement.closest('.rank-explore') !== null"):
+            return []
+    return [f"the first slider is not reached within {MAX_STOPS} tab stops"]
+
+
+def look_with_axe(page) -> list[str]:
+    page.evaluate(facts.AXE_FILE.locate().read_text() + "; 0")
+    found = page.evaluate(facts.AXE)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    return [f"axe: {fault}" for fault in found + page.evaluate(facts.AXE_CONTRAST)]
+
+
+def too_wide(page) -> list[str]:
+    wide, room = page.evaluate(facts.SIDEWAYS)
+    return [f"the page scrolls sideways: {wide} wide in {room}"] if wide > room else []
+
+
+@every_chapter
+def test_page_is_whole(visit, chapter):
+    """Each page is loaded once, on a phone; then it is widened, and both themes are looked at."""
+    seen = visit(chapter, width=PHONE)
+    page, found = seen.page, seen.faults
+    assert page.evaluate("document.documentElement.dataset.theme") == "light", (
+        "the test could not set the theme"
+    )
+    found += look_at_phone(page, chapter) + too_wide(page)
+    found += look_at_desk(page) + too_wide(page)
+    found += look_at_theme(page, "dark") + look_at_theme(page, "light") + look_with_axe(page)
     own = [SITE / path.lstrip("/") for path in seen.paths if not path.startswith("/_static/")]
     weight = sum(path.stat().st_size for path in own if path.is_file())
     if weight >= MAX_BYTES:
@@ -207,18 +219,17 @@ def test_contrast_is_the_guidelines():
 
 
 class Page(HTMLParser):
-    """Identifiers, links and formulas of one page's source."""
+    """Identifiers and links of one page's source."""
 
     def __init__(self, text: str):
         super().__init__()
-        self.ids, self.links, self.formulas = set(), [], 0
+        self.ids, self.links = set(), []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
         self.ids |= {attrs.get("id"), attrs.get("name") if tag == "a" else None}
-        self.formulas += "math" in (attrs.get("class") or "").split()
         if link := attrs.get("href") or attrs.get("src"):
             self.links.append(link)
 
