@@ -40,7 +40,7 @@ FAULTS = [
     Fault("paper/norms", "size.sum(-2).amax(-1).sqrt() * size.sum(-1)", "size.sum(-2).amax(-1).sqrt() * size.sum(-2)",
           "columns twice"),
     Fault("paper/centres", "x.amin(-2) / 2 + x.amax(-2) / 2", "x.amin(-2) / 2 + x.mean(-2) / 2", "mean for largest"),
-    Fault("paper/least", "(len(matrix) - 1) // 2", "len(matrix) // 2 - 1", "an off-by-one in the median"),
+    Fault("paper/least", "torch.where(width > 0, width / self.lower", "torch.where(width > 0, width / self.upper", "relative to the wrong end"),
     Fault("paper/certificate", "max(0.5 * float(np.abs(y - y[far])", "max(0.55 * float(np.abs(y - y[far])",
           "a lower bound too large"),
     Fault("paper/constants", "(kappa(osc / 2).square() / 2 +", "(kappa(osc / 2).square() / 2.02 +", "a wrong constant"),

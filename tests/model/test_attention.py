@@ -201,6 +201,8 @@ def test_random_follows_its_generator_and_its_law():
     state = torch.random.get_rng_state()
     wide = SelfAttention.random(101, 2, 97, 103, generator=generator(0), scale=3.0, biases=True)
     assert torch.equal(torch.random.get_rng_state(), state)
+    drawn = torch.randn(2, 101, 97, generator=generator(0), dtype=torch.float64)
+    assert close(wide.w_q, 3 / 101**0.5 * drawn)
     for name, value in wide.named_parameters():
         deviation = 3 / 101**0.5
         assert abs(value.std() / deviation - 1) < 5 / (2 * value.numel()) ** 0.5, name

@@ -10,7 +10,7 @@ from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
 from ranklib.paper.bounds import BOUNDS, Hypothesis, bound_value
-from ranklib.paper.checks import check_layer, check_network, measure_layer
+from ranklib.paper.checks import Check, check_layer, check_network, measure_layer
 from ranklib.paper.constants import x_star
 from ranklib.paper.counterexamples import two_heads
 from ranklib.paper.least import residual_size, residual_size_exact
@@ -126,3 +126,15 @@ def test_bad_layers_tokens_and_names_say_what_was_expected():
     plain = import_plain("ranklib.paper.checks")
     for call in (lambda: plain.check_layer(None, x), lambda: plain.check_network(None, x)):
         raises_its_own_message(TypeError, call)
+
+
+def test_a_check_is_certified_unless_the_bound_lies_inside_the_enclosure():
+    verdicts = [(c.holds, c.certified) for c in (Check(bound, -3.0, -2.0) for bound in (-1.0, -2.5, -4.0))]
+    assert verdicts == [(True, True), (True, False), (False, True)]
+    assert (
+        Check(-1.0, -3.0, -2.0).slack == pytest.approx(10)
+        and Check(0.0, -math.inf, -math.inf).slack == math.inf
+    )
+    assert Check(-400.0, -500.0, -450.0).bound == 0 and Check(0.0, -3.0, -2.0).measured == pytest.approx(
+        (1e-3, 1e-2)
+    )
