@@ -30,9 +30,9 @@ NAMES, separated by commas:
 {names}
 
 examples:
-  python -m ranklib trace minilm
-  python -m ranklib trace minilm --without skip,mlp --measures composite_residual,mean_cosine
-  python -m ranklib trace path/to/model --text paragraphs.txt --out my-trace"""
+  ranklib trace minilm
+  ranklib trace minilm --without skip,mlp --measures composite_residual,mean_cosine
+  ranklib trace path/to/model --text paragraphs.txt --out my-trace"""
 REPRODUCE = """\
 Record the book's runs at the paper's size: the same as make results. The expected time of each is printed
 first. A run that was stopped goes on where it stopped; a finished record is kept until its parameters
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m ranklib", description=__doc__)
+    parser = _Parser(prog="ranklib", description=__doc__)
     commands = parser.add_subparsers(title="commands", required=True, metavar="{trace,reproduce}")
     options = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     names = textwrap.fill(", ".join(MEASURES), 100, initial_indent="  ", subsequent_indent="  ")

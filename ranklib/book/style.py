@@ -13,6 +13,7 @@ from torch import Tensor
 PANEL = (4.6, 3.0)
 """Inches of one panel. Two panels stand on top of each other in ``STACK``, never side by side."""
 STACK = (4.6, 5.4)
+"""Inches of a figure of two panels, one below the other."""
 
 
 @dataclass(frozen=True)

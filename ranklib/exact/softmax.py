@@ -63,6 +63,7 @@ def large_difference(scores: Tensor, e: int, log_base: Tensor) -> tuple[Tensor, 
 
 
 def moderate(scores: Tensor) -> Tensor:
+    """The scores, refused where their rounding errors would turn softmax into an arbitrary result."""
     if not float(scores.abs().max()) <= LARGEST_SCORE:
         raise ValueError(
             f"state: expected scores up to {LARGEST_SCORE:.0e}, got larger ones, and softmax would turn "

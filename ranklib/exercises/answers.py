@@ -40,6 +40,7 @@ class Form(Exception):
 
 
 def number(value) -> float:
+    """A number or a tensor of one, as a float; raises :class:`Form` otherwise."""
     if not isinstance(value, Real | torch.Tensor):
         raise Form("a number")
     return float(value)
@@ -51,12 +52,14 @@ def close(value, truth: Real) -> bool:
 
 
 def pair_of(answer, what: str) -> tuple:
+    """A pair, as a tuple; raises :class:`Form` otherwise."""
     if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise Form(f"a pair {what}")
     return tuple(answer)
 
 
 def matrix(answer, rows: int | None = None, columns: int | None = None) -> torch.Tensor:
+    """A finite float64 matrix of that many rows and columns; raises :class:`Form` otherwise."""
     try:
         x = torch.as_tensor(answer, dtype=F64)
     except (TypeError, ValueError, RuntimeError):
@@ -72,6 +75,7 @@ def matrix(answer, rows: int | None = None, columns: int | None = None) -> torch
 
 
 def call(function, *arguments):
+    """What the answer, a function, gives; raises :class:`Form` if it is none or fails."""
     if not callable(function):
         raise Form("a function")
     try:

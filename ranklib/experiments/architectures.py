@@ -19,6 +19,7 @@ from ranklib.tracing.layerwise import trace
 
 MEASURE = "composite_residual"
 BARE = ("skip", "mlp")
+"""What is switched off to leave attention alone."""
 VARIANTS = {
     "full": {},
     "attention + skip": {"without": ("mlp",)},

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from ranklib._provenance import current_device, provenance
 
 SIZES = ("quick", "paper")
+"""The two sizes of an experiment: "quick" for tests and chapters, "paper" for the records."""
 _PACKAGE = Path(__file__).resolve().parent.parent  # installed, the records lie inside it
 RESULTS = next(p / "results" for p in (_PACKAGE, _PACKAGE.parent) if (p / "results").is_dir())
 

@@ -248,6 +248,7 @@ EXPERIMENTS = {
         *TRAINED,
     ]
 }
+"""All experiments by name, with their sizes, seeds and expected minutes."""
 
 
 def possible(experiments: Iterable[Experiment]) -> tuple[list[Experiment], list[str]]:

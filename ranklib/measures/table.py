@@ -46,8 +46,10 @@ MEASURES: dict[str, Callable[..., Tensor]] = {
         isometry_gap,
     )
 }
+"""The measures of tokens by name, each a function of (..., tokens, dim)."""
 
 # The measures of an attention matrix.
 ATTENTION_MEASURES: dict[str, Callable[..., Tensor]] = {
     measure.__name__: measure for measure in (attention_entropy, spectral_gap, dobrushin)
 }
+"""The measures of attention matrices by name."""

@@ -18,7 +18,9 @@ from ranklib._checks import require_instance, require_int, require_positive
 from ranklib.model.attention import SelfAttention
 
 NORMS = ("none", "post", "pre")
+"""Where a layer normalises: nowhere, after each branch is added, or before each branch."""
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+"""The activations that ``Layer.random`` knows by name."""
 
 
 class SubLayer(NamedTuple):

@@ -203,6 +203,7 @@ def _require_projections(x: Tensor, weights: dict[str, Tensor], biases: dict[str
 
 
 def require_mask(mask: Tensor, scores: Tensor) -> None:
+    """Raise unless ``mask`` is boolean, broadcasts to the scores and leaves a key to every row."""
     require_instance("mask", mask, Tensor)
     if mask.dtype != torch.bool:
         raise TypeError(f"mask: expected dtype bool, True = may attend, got {mask.dtype}; use mask.bool()")

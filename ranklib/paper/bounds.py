@@ -155,6 +155,7 @@ BOUNDS: dict[str, Bound] = {
         _osc_heads,
     ),
 }
+"""The bounds of one layer by name: formula, exponent and hypotheses."""
 
 
 def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
@@ -177,6 +178,7 @@ def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
 
 
 def bound_named(name: str) -> Bound:
+    """The entry of ``BOUNDS``; raises ``ValueError`` for a name that is not there."""
     if name not in BOUNDS:
         raise ValueError(f"bound: expected one of {tuple(BOUNDS)}, got {name!r}; choose one of them")
     return BOUNDS[name]

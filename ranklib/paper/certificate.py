@@ -34,6 +34,7 @@ class Columns(NamedTuple):
 
 
 def sort_columns(y: Float[np.ndarray, "tokens dim"]) -> Columns:
+    """Each column sorted, with the order and the range."""
     order = np.argsort(y, axis=0, kind="stable")
     values = np.take_along_axis(y, order, axis=0)
     return Columns(values, order, values[-1] - values[0])

@@ -32,6 +32,7 @@ def log10_bounds(least: CertifiedResidual, state: ResidualState) -> tuple[float,
 
 
 def enclose_least(mantissa: Tensor, tol: float) -> CertifiedResidual:
+    """The certified residual of a mantissa: the midpoint for two tokens, ``residual_size`` for more."""
     require_positive("tol", tol)
     if len(mantissa) > 2:
         return residual_size(mantissa, tol)

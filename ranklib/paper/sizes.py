@@ -132,6 +132,7 @@ def layer_sizes(
 
 
 def as_size(name: str, value: Tensor | float) -> Tensor:
+    """A size as a float64 tensor; raises ``ValueError`` for a negative one."""
     value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
     require_float(name, value)
     if (value < 0).any():
@@ -174,4 +175,5 @@ def measure_sizes(attention: SelfAttention, residual: Tensor, exponent: int) -> 
 
 
 def scaled_log10(mantissa: Tensor, exponent: int) -> Tensor:
+    """log10 of ``mantissa`` 2^``exponent``."""
     return mantissa.log10() + exponent * math.log10(2)

@@ -39,6 +39,7 @@ CHAPTERS = (
     *(skips, mlps, layernorm, masks, measures, arcs, lengths),
 )
 DERIVATIONS = {name: build for chapter in CHAPTERS for name, build in chapter.DERIVATIONS.items()}
+"""What builds each derivation, by name."""
 
 
 def derivation(name: str) -> Derivation:

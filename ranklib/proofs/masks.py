@@ -12,6 +12,7 @@ HALF = sp.Rational(1, 2)
 
 
 def sigmoid(x: sp.Expr) -> sp.Expr:
+    """1 / (1 + e^-x)."""
     return 1 / (1 + sp.exp(-x))
 
 

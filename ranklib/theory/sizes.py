@@ -17,6 +17,7 @@ from ranklib.exact.propagation import ResidualState
 from ranklib.model.attention import SelfAttention
 
 NORMS = ("l2", "l1", "linf")
+"""The norms of a row in which the diameter is measured."""
 _ORDER = {"l2": 2.0, "l1": 1.0, "linf": math.inf}
 
 

@@ -37,6 +37,8 @@ def read_batch(item: object) -> tuple[Batch, int]:
 
 
 def slice_batch(batch: Batch, size: int, start: int, stop: int) -> Batch:
+    """Samples ``start`` to ``stop`` of a batch; what is no tensor with one row a sample stays whole."""
+
     def part(value):
         whole = isinstance(value, Tensor) and value.ndim and len(value) == size
         return value[start:stop] if whole else value
@@ -46,6 +48,7 @@ def slice_batch(batch: Batch, size: int, start: int, stop: int) -> Batch:
 
 
 def batches(inputs: Tensor | Mapping | Iterable, batch_size: int | None) -> Iterator[tuple[Batch, int]]:
+    """The inputs in batches of at most ``batch_size`` samples, each with its number of samples."""
     for item in [inputs] if isinstance(inputs, Tensor | Mapping) else inputs:
         batch, size = read_batch(item)
         step = batch_size or size

@@ -73,6 +73,7 @@ def as_network(model: nn.Module) -> Network:
 
 
 def to_double(module: nn.Module) -> nn.Module:
+    """A copy of the module on the CPU, in float64, without dropout."""
     return copy.deepcopy(module).to("cpu", torch.float64).eval()
 
 
@@ -84,6 +85,7 @@ def _refusal(got: str) -> ValueError:
 
 
 def find_part(module: nn.Module, path: str) -> Any:
+    """The part of a module at a dotted path, or None."""
     for name in path.split("."):
         module = getattr(module, name, None)
     return module

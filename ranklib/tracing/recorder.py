@@ -21,6 +21,7 @@ class Watch:
 
     @contextmanager
     def on(self, found: list[nn.Module]) -> Iterator[None]:
+        """Within the context every block reports what enters and what leaves it."""
         with ExitStack() as stack:
             for block in found:
                 stack.callback(block.register_forward_pre_hook(self.before, with_kwargs=True).remove)
@@ -44,6 +45,7 @@ class Watch:
         return [(torch.stack(self.table), self.counts)]
 
     def before(self, block: nn.Module, args: tuple, kwargs: dict) -> None:
+        """Hook: the first block records what enters; the others must get what the one before gave."""
         stream = stream_in(args, kwargs)
         if self.last is None:
             self.record(stream)
@@ -54,10 +56,12 @@ class Watch:
             )
 
     def after(self, block: nn.Module, args: tuple, output: object) -> None:
+        """Hook: record what a block gives."""
         self.last = stream_out(output)
         self.record(self.last)
 
     def record(self, stream: Tensor) -> None:
+        """Measure one state of the stream, sample by sample."""
         x = self.batch_first(stream)
         if self.unclear:
             return
@@ -105,6 +109,7 @@ class Watch:
         return x[chosen][self.real.to(x.device)[chosen]].unflatten(0, (-1, count))
 
     def batch_first(self, stream: Tensor) -> Tensor:
+        """The stream as (batch, tokens, dim), if one can tell which axis is which."""
         fits = [stream.ndim == 3 and stream.shape[axis] == self.size for axis in (0, 1)]
         if self.tokens_first is None and all(fits):
             self.unclear = self.size > 1

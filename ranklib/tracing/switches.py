@@ -61,10 +61,12 @@ class _Additions(TorchFunctionMode):
         self.stream: list[Tensor] = []
 
     def enter(self, stream: Tensor) -> None:
+        """A block begins: this tensor is the stream."""
         self.stream, self.shape = [stream], stream.shape
         self.seen, self.read, self.norms, self.inside_norm, self.older = 0, False, 0, 0, None
 
     def leave(self, output: Tensor) -> None:
+        """A block ends; raises ``ValueError`` if it did not have the parts that are to be switched off."""
         self.stream, self.blocks = [], self.blocks + 1
         if self.skips and self.seen != 2:
             raise _refusal("two skip connections in every block", f"{self.seen} in block {self.blocks}")
@@ -78,6 +80,7 @@ class _Additions(TorchFunctionMode):
             raise _refusal("position terms in the scores to switch off", got, 'leave "positions" out')
 
     def is_stream(self, value: object) -> bool:
+        """Whether this very tensor is the stream."""
         return any(value is known for known in self.stream)
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -123,6 +126,7 @@ class _Additions(TorchFunctionMode):
         return result
 
     def before_norm(self, module: nn.Module, args: tuple) -> None:
+        """Hook: what is added from here on is inside a normalisation."""
         self.inside_norm += 1
 
     def after_norm(self, of_stream: bool) -> Callable:
