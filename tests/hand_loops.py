@@ -169,6 +169,18 @@ def llama(model, inputs, off):
     return states
 
 
+def vit_parts(model):
+    """Blocks with their W_Q, W_K, W_V, W_O and the two maps of the MLP, as transformers names them, and as 5.0 did."""
+    if hasattr(model, "layers"):
+        for layer in model.layers:
+            a, m = layer.attention, layer.mlp
+            yield layer, (a.q_proj, a.k_proj, a.v_proj), a.o_proj, m.fc1, m.fc2
+    else:
+        for layer in model.encoder.layer:
+            a, out = layer.attention.attention, layer.attention.output.dense
+            yield layer, (a.query, a.key, a.value), out, layer.intermediate.dense, layer.output.dense
+
+
 def vit(model, inputs, off):
     pixels, size = inputs["pixel_values"], model.config.patch_size
     e, heads = model.embeddings, model.config.num_attention_heads
@@ -177,13 +189,13 @@ def vit(model, inputs, off):
     x = torch.einsum("bcijpq,dcpq->bijd", patches, kernel.weight).flatten(1, 2) + kernel.bias
     x = torch.cat([e.cls_token.expand(len(x), 1, -1), x], 1) + e.position_embeddings
     states = [x]
-    for layer in model.layers:
-        a, y = layer.attention, norm(off, layer.layernorm_before, x)
-        q, k, v = (split(linear(part, y), heads) for part in (a.q_proj, a.k_proj, a.v_proj))
-        x = skipped(off, "attention", x, linear(a.o_proj, attend(q, k, v, None)))
+    for layer, projections, out, widen, narrow in vit_parts(model):
+        y = norm(off, layer.layernorm_before, x)
+        q, k, v = (split(linear(part, y), heads) for part in projections)
+        x = skipped(off, "attention", x, linear(out, attend(q, k, v, None)))
         if "mlp" not in off:
             y = norm(off, layer.layernorm_after, x)
-            x = skipped(off, "mlp", x, linear(layer.mlp.fc2, F.gelu(linear(layer.mlp.fc1, y))))
+            x = skipped(off, "mlp", x, linear(narrow, F.gelu(linear(widen, y))))
         states.append(x)
     return states
 
