@@ -117,6 +117,11 @@ def require_instance(name: str, value: object, kind: type) -> None:
 def measurable(name: str, value: Tensor) -> Tensor:
     """``require_matrix``; the value itself, or in float32 where its dtype is a half-precision one."""
     require_matrix(name, value)
+    return widen(value)
+
+
+def widen(value: Tensor) -> Tensor:
+    """The value itself, or in float32 where its dtype is a half-precision one."""
     return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
 
 

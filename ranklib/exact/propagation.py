@@ -107,8 +107,7 @@ class ResidualState:
         require_float("x", x)
         ok = x.ndim == 2 and 0 not in x.shape
         require_shape("x", x, "(tokens, dim), one sample, neither axis empty", ok)
-        x = x.detach().double()
-        return _centre(x[0], (x - x[0], 0))
+        return raw_state(x)
 
     def log10_size(self) -> float:
         """log10 of sqrt(||.||_1 ||.||_inf) of the residual about the mean; -inf when all rows are equal.
@@ -133,6 +132,12 @@ class ResidualState:
                 "use mantissa and exponent, or log10_size()"
             )
         return self.common + times_power(self.mantissa, self.exponent)
+
+
+def raw_state(x: Tensor) -> ResidualState:
+    """``ResidualState.of`` for callers that have checked."""
+    x = x.detach().double()
+    return _centre(x[0], (x - x[0], 0))
 
 
 @torch.no_grad()

@@ -10,14 +10,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ranklib._checks import measurable, require_all, require_float, require_shape
+from ranklib._checks import measurable, require_all, require_shape
 
 
 def _attention(p: Tensor) -> Tensor:
     """``p`` if its rows are non-negative and sum to 1 within the square root of the dtype's precision."""
-    require_float("p", p)
-    tol = torch.finfo(p.dtype).eps ** 0.5
-    p = measurable("p", p)
+    given, p = p, measurable("p", p)
+    tol = torch.finfo(given.dtype).eps ** 0.5
     remedy = "normalise each row over the keys, p = scores.softmax(-1)"
     require_all("p", p >= 0, "non-negative weights", "entries that are negative", remedy)
     total = p.sum(-1)

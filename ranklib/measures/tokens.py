@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_nonzero, require_shape
-from ranklib.paper.centres import deviations, mean_centre, mean_residual
-from ranklib.paper.norms import composite
+from ranklib.paper.centres import deviations, raw_mean_centre
+from ranklib.paper.norms import raw_composite
 
 
 def _frobenius(x: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def composite_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "
     """
     x = measurable("x", x)
     require_nonzero(x, "a matrix", "there is nothing to be relative to; use mean_residual(x)")
-    return mean_residual(x) / composite(x)
+    return raw_composite(deviations(x)) / raw_composite(x)
 
 
 def mu(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -110,7 +110,7 @@ def hc_dc(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
     Source: chapter `measure-your-own-model`.
     """
     x = measurable("x", x)
-    common = mean_centre(x).unsqueeze(-2)
+    common = raw_mean_centre(x).unsqueeze(-2)
     constant = _frobenius(common) * x.shape[-2] ** 0.5
     remedy = "the ratio is infinite; use relative_residual(x)"
     good = constant > 4 * torch.finfo(x.dtype).eps * _frobenius(x)
@@ -132,7 +132,11 @@ def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
 
     Source: chapter `attention-and-residual`, the free lower bounds; chapter `measure-your-own-model`.
     """
-    x = measurable("x", x)
+    return raw_oscillation(measurable("x", x))
+
+
+def raw_oscillation(x: Tensor) -> Tensor:
+    """``oscillation`` for callers that have checked."""
     return (x.amax(-2) - x.amin(-2)).amax(-1)
 
 
@@ -199,8 +203,9 @@ def dirichlet_energy(
     x = measurable("x", x)
     tokens = x.shape[-2]
     if adjacency is None:
-        adjacency = x.new_ones((*x.shape[:-2], tokens, tokens))
-    graph = measurable("adjacency", adjacency).to(x.dtype)
+        graph = x.new_ones((*x.shape[:-2], tokens, tokens))
+    else:
+        graph = measurable("adjacency", adjacency).to(x.dtype)
     wanted = (*x.shape[:-2], tokens, tokens)
     require_shape("adjacency", graph, f"a weight for each pair, {wanted}", tuple(graph.shape) == wanted)
     require_all("adjacency", graph >= 0, "non-negative weights", "that are negative", "drop those edges")

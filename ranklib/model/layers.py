@@ -183,7 +183,8 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "*batch tokens dim"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "*batch tokens dim"]:
         """The layer's formula under its switches; ``mask`` as in ``SelfAttention.attention``."""
-        self.attention.check_input(x)
+        if self.norm == "pre":  # otherwise attention, the first to see x, checks it
+            self.attention.check_input(x)
         for branch, skip, before, after in self.sublayers():
             given = x if before is None else before(x)
             x = _add(x, skip, branch(given, mask) if branch is self.attention else branch(given))

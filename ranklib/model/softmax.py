@@ -126,6 +126,13 @@ def score_parts(
     require_dtype("centre", centre, x.dtype, "x")
     ok = centre.ndim >= 1 and centre.shape[-1] == x.shape[-1]
     require_shape("centre", centre, f"one entry per feature, (..., {x.shape[-1]})", ok)
+    return raw_score_parts(x, centre, w_q, w_k, b_q)
+
+
+def raw_score_parts(
+    x: Tensor, centre: Tensor, w_q: Tensor, w_k: Tensor, b_q: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The formula of ``score_parts`` without its checks, for callers that have checked."""
     residual = x - centre[..., None, :]
     queries = centre[..., None, :] @ w_q
     if b_q is not None:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_float, require_shape
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.norms import raw_col_sum, raw_composite, raw_row_sum
 
 
 def residual_about(
@@ -39,7 +39,11 @@ def residual_about(
 
     Source: chapter `attention-and-residual`; section 2 of the paper.
     """
-    x = measurable("x", x)
+    return raw_residual_about(measurable("x", x), centre)
+
+
+def raw_residual_about(x: Tensor, centre: Tensor) -> Tensor:
+    """``residual_about`` for callers that have checked x, not the centre."""
     require_float("centre", centre)
     wanted = (*x.shape[:-2], x.shape[-1])
     require_shape("centre", centre, f"one row for each matrix, {wanted}", tuple(centre.shape) == wanted)
@@ -61,7 +65,11 @@ def mean_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch 
 
     Source: Theorem (Mean centre) in chapter `attention-and-residual`.
     """
-    x = measurable("x", x)
+    return raw_mean_centre(measurable("x", x))
+
+
+def raw_mean_centre(x: Tensor) -> Tensor:
+    """``mean_centre`` for callers that have checked."""
     first = x[..., :1, :]
     return (first + (x - first).mean(-2, keepdim=True)).squeeze(-2)
 
@@ -80,7 +88,11 @@ def median_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
 
     Source: Theorem (Median centre) in chapter `attention-and-residual`.
     """
-    x = measurable("x", x)
+    return raw_median_centre(measurable("x", x))
+
+
+def raw_median_centre(x: Tensor) -> Tensor:
+    """``median_centre`` for callers that have checked."""
     return x.sort(-2).values[..., (x.shape[-2] - 1) // 2, :]
 
 
@@ -119,7 +131,7 @@ def col_sum(
 
     Source: chapter `attention-and-residual`.
     """
-    return max_col_sum(residual_about(x, centre))
+    return raw_col_sum(residual_about(x, centre))
 
 
 def row_sum(
@@ -139,7 +151,7 @@ def row_sum(
 
     Source: chapter `attention-and-residual`.
     """
-    return max_row_sum(residual_about(x, centre))
+    return raw_row_sum(residual_about(x, centre))
 
 
 def composite_about(
@@ -159,7 +171,7 @@ def composite_about(
 
     Source: chapter `attention-and-residual`.
     """
-    return composite(residual_about(x, centre))
+    return raw_composite(residual_about(x, centre))
 
 
 def mean_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -179,9 +191,7 @@ def mean_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
 
     Source: Theorem (Mean centre) in chapter `attention-and-residual`.
     """
-    x = measurable("x", x)
-    from_first = x - x[..., :1, :]
-    return composite_about(from_first, mean_centre(from_first))
+    return raw_composite(deviations(measurable("x", x)))
 
 
 def median_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"]:
@@ -201,10 +211,11 @@ def median_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*ba
 
     Source: Theorem (Median centre) in chapter `attention-and-residual`.
     """
-    return composite_about(x, median_centre(x))
+    x = measurable("x", x)
+    return raw_composite(x - raw_median_centre(x).unsqueeze(-2))
 
 
 def deviations(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch tokens dim"]:
-    """X - JX, exactly zero where all rows are equal."""
+    """X - JX of checked tokens, exactly zero where all rows are equal."""
     from_first = x - x[..., :1, :]
-    return residual_about(from_first, mean_centre(from_first))
+    return from_first - raw_mean_centre(from_first).unsqueeze(-2)

@@ -34,6 +34,10 @@ def kappa(t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Source: Lemma (Master) in chapter `one-head`.
     """
     require_float("t", t)
+    return _kappa(t)
+
+
+def _kappa(t: Tensor) -> Tensor:
     return torch.where(t == 0, 1, t.expm1() / torch.where(t == 0, 1, t))
 
 
@@ -49,7 +53,11 @@ def vartheta(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Lemma (Total variation) in chapter `one-head`.
     """
-    quarter = _nonnegative("osc", osc) / 4
+    return _vartheta(_nonnegative("osc", osc))
+
+
+def _vartheta(osc: Tensor) -> Tensor:
+    quarter = osc / 4
     return torch.where(quarter == 0, 1, quarter.tanh() / torch.where(quarter == 0, 1, quarter))
 
 
@@ -67,7 +75,7 @@ def const_osc(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Source: Theorem (Small oscillation) in chapter `one-head`.
     """
     osc = _nonnegative("osc", osc)
-    return (kappa(osc / 2).square() / 2 + vartheta(osc) * (osc / 4).tanh()).sqrt()
+    return (_kappa(osc / 2).square() / 2 + _vartheta(osc) * (osc / 4).tanh()).sqrt()
 
 
 def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -80,7 +88,7 @@ def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Theorem (Many heads) in chapter `many-heads`.
     """
-    return (kappa(_nonnegative("osc", osc)) / 2 + (osc / 4).tanh()).sqrt()
+    return (_kappa(_nonnegative("osc", osc)) / 2 + (osc / 4).tanh()).sqrt()
 
 
 def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -93,7 +101,7 @@ def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Theorem (One layer) in chapter `one-head`.
     """
-    return kappa(_nonnegative("lam", lam)) / 2 + (lam / 2).tanh()
+    return _kappa(_nonnegative("lam", lam)) / 2 + (lam / 2).tanh()
 
 
 def f_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -117,7 +125,7 @@ def g_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Theorem (One layer) and Theorem (Constant four) in chapter `one-head`.
     """
-    return f_slope(lam).sqrt() * vartheta(2 * lam).sqrt()
+    return f_slope(lam).sqrt() * _vartheta(2 * lam).sqrt()
 
 
 def g_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

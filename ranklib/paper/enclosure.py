@@ -5,9 +5,9 @@ from torch import Tensor
 
 from ranklib._checks import require_positive
 from ranklib.exact.propagation import ResidualState
-from ranklib.paper.centres import mean_centre, residual_about
-from ranklib.paper.least import CertifiedResidual, residual_size
-from ranklib.paper.norms import composite
+from ranklib.paper.centres import raw_mean_centre
+from ranklib.paper.least import CertifiedResidual, raw_residual_size
+from ranklib.paper.norms import raw_composite
 from ranklib.paper.sizes import scaled_log10
 
 EPS = torch.finfo(torch.float64).eps
@@ -35,8 +35,8 @@ def enclose_least(mantissa: Tensor, tol: float) -> CertifiedResidual:
     """The certified residual of a mantissa: the midpoint for two tokens, ``residual_size`` for more."""
     require_positive("tol", tol)
     if len(mantissa) > 2:
-        return residual_size(mantissa, tol)
-    centre = mean_centre(mantissa)
-    value = composite(residual_about(mantissa, centre))
+        return raw_residual_size(mantissa, tol)
+    centre = raw_mean_centre(mantissa)
+    value = raw_composite(mantissa - centre)
     width = (sum(mantissa.shape) + 16) * EPS
     return CertifiedResidual(value * (1 - width), value * (1 + width), centre)

@@ -116,6 +116,11 @@ def residual_size(x: Float[Tensor, "*batch tokens dim"], tol: float = 1e-3) -> C
     """
     require_matrix("x", x)
     require_positive("tol", tol)
+    return raw_residual_size(x, tol)
+
+
+def raw_residual_size(x: Tensor, tol: float) -> CertifiedResidual:
+    """``residual_size`` for callers that have checked."""
     steps = partial(smooth_steps, narrowest=max(0.3 * tol, 1e-9))
     solve = partial(sandwich, steps=steps, tol=tol, factors=(0.8, 1.0, 1.25), max_slopes=16)
     return _least(x, solve, tol, "use a larger tol, or residual_size_exact(x)")

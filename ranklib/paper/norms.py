@@ -29,7 +29,7 @@ def max_col_sum(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]
 
     Source: chapter `attention-and-residual`; section 2 of the paper.
     """
-    return measurable("a", a).abs().sum(-2).amax(-1)
+    return raw_col_sum(measurable("a", a))
 
 
 def max_row_sum(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]:
@@ -55,7 +55,7 @@ def max_row_sum(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]
 
     Source: chapter `attention-and-residual`; section 2 of the paper.
     """
-    return measurable("a", a).abs().sum(-1).amax(-1)
+    return raw_row_sum(measurable("a", a))
 
 
 def composite(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]:
@@ -87,5 +87,18 @@ def composite(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]:
 
     Source: chapter `attention-and-residual`; section 2 of the paper, which also says that it is no norm.
     """
-    size = measurable("a", a).abs()
+    return raw_composite(measurable("a", a))
+
+
+def raw_col_sum(a: Tensor) -> Tensor:
+    """``max_col_sum`` for callers that have checked, as the two below."""
+    return a.abs().sum(-2).amax(-1)
+
+
+def raw_row_sum(a: Tensor) -> Tensor:
+    return a.abs().sum(-1).amax(-1)
+
+
+def raw_composite(a: Tensor) -> Tensor:
+    size = a.abs()
     return size.sum(-2).amax(-1).sqrt() * size.sum(-1).amax(-1).sqrt()

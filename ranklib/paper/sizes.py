@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ranklib._checks import require_float, require_instance, require_shape
+from ranklib._checks import require_float, require_instance, require_shape, widen
 from ranklib.model.attention import SelfAttention
-from ranklib.paper.centres import mean_centre, residual_about
-from ranklib.paper.norms import composite, max_col_sum, max_row_sum
+from ranklib.paper.centres import deviations, raw_residual_about
+from ranklib.paper.norms import raw_col_sum, raw_composite, raw_row_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,8 @@ def layer_sizes(
     """
     require_instance("attention", attention, SelfAttention)
     attention.check_input(x)
-    return measure_sizes(attention, residual_about(x, mean_centre(x) if centre is None else centre), 0)
+    x = widen(x)
+    return measure_sizes(attention, deviations(x) if centre is None else raw_residual_about(x, centre), 0)
 
 
 def as_size(name: str, value: Tensor | float) -> Tensor:
@@ -146,7 +147,7 @@ def _product_norms(left: Tensor, right: Tensor) -> Tensor:
     for head, (a, b) in enumerate(zip(left, right)):
         product = a[a.any(1)] @ b[:, b.any(0)]
         if product.numel():
-            norms[:, head] = torch.stack([max_col_sum(product), max_row_sum(product)])
+            norms[:, head] = torch.stack([raw_col_sum(product), raw_row_sum(product)])
     return norms
 
 
@@ -164,7 +165,7 @@ def measure_sizes(attention: SelfAttention, residual: Tensor, exponent: int) -> 
     rows = residual.unsqueeze(-3)
     w_q, w_k = attention.w_q.to(residual.dtype), attention.w_k.to(residual.dtype)
     e = (rows @ w_q) @ (rows @ w_k).mT / attention.dims.dim_qk**0.5
-    rho, power = composite(residual), torch.exp2(residual.new_tensor(exponent))
+    rho, power = raw_composite(residual), torch.exp2(residual.new_tensor(exponent))
     return LayerSizes(
         residual.shape[-2],
         times_size(power, rho),

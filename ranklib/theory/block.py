@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
-from ranklib.model.softmax import attention_matrix, require_mask
+from ranklib.model.softmax import require_mask
 from ranklib.theory.diameters import layer_share, tilt_range
 from ranklib.theory.mlps import slope_range
 from ranklib.theory.sizes import diameter, operator_size, require_norm
@@ -142,7 +142,7 @@ def mask_contraction(
     mask = mask.broadcast_to(scores.shape)
     largest = scores.new_zeros(scores.shape[:-2])
     for k in range(scores.shape[-1]):
-        rows = attention_matrix(scores[..., k : k + 1, :].expand(scores.shape), mask)
+        rows = scores[..., k : k + 1, :].expand(scores.shape).masked_fill(~mask, -torch.inf).softmax(-1)
         moved = (rows - rows[..., k : k + 1, :]).abs().sum(-1) / 2
         largest = torch.maximum(largest, moved.amax(-1))
     return largest

@@ -20,7 +20,7 @@ from ranklib._checks import (
     require_shape,
 )
 from ranklib.measures.attention import dobrushin
-from ranklib.measures.tokens import oscillation
+from ranklib.measures.tokens import raw_oscillation
 
 ROUNDING = 1e-12  # of a product of attention matrices, relative to the spread of the tokens
 
@@ -122,9 +122,9 @@ def check_product(
         require_shape("ps", p, f"{len(x)} queries and keys, as x has tokens", p.shape == product.shape)
         factors *= float(dobrushin(p))
         product = p @ product
-    spread = float(oscillation(x))
+    spread = float(raw_oscillation(x))
     bound = float(dobrushin(product)) * spread
-    return ProductCheck(float(oscillation(product @ x)), bound, factors * spread, spread)
+    return ProductCheck(float(raw_oscillation(product @ x)), bound, factors * spread, spread)
 
 
 def _radius(q: Tensor) -> float:

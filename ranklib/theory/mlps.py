@@ -22,7 +22,7 @@ from ranklib.exact.propagation import ResidualState, propagate_layer
 from ranklib.model.layers import Layer
 from ranklib.paper.checks import Check, check_layer
 from ranklib.paper.enclosure import enclosure
-from ranklib.paper.norms import max_col_sum, max_row_sum
+from ranklib.paper.norms import raw_col_sum, raw_row_sum
 
 # GELU'(z) = Phi(z) + z phi(z) is largest at z = sqrt 2, least at -sqrt 2, and GELU'(-z) = 1 - GELU'(z).
 GELU_SLOPE = (1 + math.erf(1)) / 2 + math.exp(-1) / math.sqrt(math.pi)
@@ -115,7 +115,7 @@ def lambda_1(
     >>> lambda_1(linear).item(), lambda_inf(linear).item(), round(lip(linear).item(), 3)
     (2.0, 1.0, 1.414)
     """
-    return max_row_sum(coordinate_constants(mlp, skip, slopes))
+    return raw_row_sum(coordinate_constants(mlp, skip, slopes))
 
 
 def lambda_inf(
@@ -132,7 +132,7 @@ def lambda_inf(
     >>> lambda_1(linear).item(), lambda_inf(linear).item()
     (2.0, 2.0)
     """
-    return max_col_sum(coordinate_constants(mlp, skip, slopes))
+    return raw_col_sum(coordinate_constants(mlp, skip, slopes))
 
 
 def lip(
@@ -168,7 +168,7 @@ def attained(
     jacobian = torch.autograd.functional.jacobian(phi, y.detach())
     require_float("jacobian", jacobian)
     require_shape("jacobian", jacobian, "(out, dim)", jacobian.ndim == 2 and len(jacobian) > 0)
-    return max_row_sum(jacobian), max_col_sum(jacobian)
+    return raw_row_sum(jacobian), raw_col_sum(jacobian)
 
 
 def check_mlp_layer(

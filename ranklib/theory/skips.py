@@ -13,16 +13,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
-from ranklib.exact.propagation import ResidualState, propagate_layer
+from ranklib.exact.propagation import ResidualState, propagate_layer, raw_state
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network, require_plain
-from ranklib.model.softmax import attention_matrix, score_parts
+from ranklib.model.softmax import attention_matrix, raw_score_parts
 from ranklib.paper.bounds import Hypothesis
-from ranklib.paper.centres import residual_about
+from ranklib.paper.centres import raw_residual_about
 from ranklib.paper.constants import f_lambda, x_star
 from ranklib.paper.enclosure import enclosure
-from ranklib.paper.least import residual_size
-from ranklib.paper.norms import max_col_sum, max_row_sum
+from ranklib.paper.least import raw_residual_size
+from ranklib.paper.norms import raw_col_sum, raw_row_sum
 from ranklib.paper.sizes import as_size, lam, weight_norms
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
@@ -93,18 +93,19 @@ def check_norms(
     attention.check_input(x)
     require_shape("x", x, "(tokens, dim), one sample", x.ndim == 2)
     strength = abs(_strength(skip))
-    found = residual_size(x, tol)
+    require_positive("tol", tol)
+    found = raw_residual_size(x, tol)
     best = found.centre.to(x)
     moved = torch.zeros_like(x)
     for h, w in enumerate(attention.w):
         bias = None if attention.b_q is None else attention.b_q[h]
-        e, key = score_parts(x, best, attention.w_q[h], attention.w_k[h], bias)
+        e, key = raw_score_parts(x, best, attention.w_q[h], attention.w_k[h], bias)
         base = attention_matrix(key[None])
         moved = moved + (attention_matrix(e + key) - base) @ (x - best) @ w
-    r = residual_about(x, centre)
+    r = raw_residual_about(x, centre)
     after = skip * r + moved
     sides = {}
-    for name, norm, s in zip(("1", "inf"), (max_col_sum, max_row_sum), ledgers(attention, found.upper)):
+    for name, norm, s in zip(("1", "inf"), (raw_col_sum, raw_row_sum), ledgers(attention, found.upper)):
         before, now = norm(r).item(), norm(after).item()
         sides[name] = Sides(max(strength - s.item(), 0) * before, now, now, (strength + s.item()) * before)
     return sides
@@ -132,7 +133,7 @@ def check_step(
     attention.check_input(x)
     require_shape("x", x, "(tokens, dim), one sample", x.ndim == 2)
     strength = abs(_strength(skip))
-    state = ResidualState.of(x)
+    state = raw_state(x)
     after = propagate_layer(state, Layer(attention, skip=skip))
     low, high, *sizes = (10**size for each in (state, after) for size in enclosure(each, tol))
     s_1, s_inf = (s.item() for s in ledgers(attention, high))
