@@ -5,17 +5,21 @@ the module run first, then those of its room, then all that ``make check`` runs,
 test`` adds, until something fails. Browser, Colab and notebook runs are left out: what only they could see has no fault here.
 """
 
+import importlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
-from queue import SimpleQueue
 from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = int(os.environ.get("WORKERS", "2"))
@@ -114,58 +118,89 @@ def copy_tree(folder: Path) -> Path:
     return folder
 
 
-def first_red(tree: Path, *arguments: str) -> str:
-    """The first test that fails, or '' if none does."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "--no-header",
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
-    done = subprocess.run(
-        command,
-        cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
-    if done.returncode in (0, 5):  # 5: no test was selected
-        return ""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-    return named[1] if named else (done.stdout + done.stderr)[-300:]
-
-
-def judge(fault: Fault, tree: Path) -> dict:
-    """Which command catches the fault, by which test, after how many seconds; ``tree`` is sound before and after."""
-    start, room = time.monotonic(), fault.module.split("/")[0]
-    own, rest = f"tests/{room}/test_{Path(fault.module).name}.py", [f"--ignore=tests/{room}", "tests"]
-    steps = (
+def steps_for(fault: Fault, tree: Path) -> list[tuple[str, list[str]]]:
+    """What to run in turn until something fails: the command that it is part of, and arguments for pytest."""
+    room = fault.module.split("/")[0]
+    own = f"tests/{room}/test_{Path(fault.module).name}.py"
+    return [
         ("check", ["-m", "not slow", own if (tree / own).exists() else f"tests/{room}"]),
         ("check", ["-m", "not slow", f"tests/{room}"]),
-        ("check", ["-m", "not slow", *rest]),
+        ("check", ["-m", "not slow", f"--ignore=tests/{room}", "tests"]),
         ("test", ["-m", "slow", "--ignore=tests/book", "tests"]),
-    )
-    sound, by, red = spoil(fault, tree), "", "survives"
+    ]
+
+
+def preload() -> None:
+    """Import once what every run needs; each run is then a fork, and imports this library and its tests alone."""
+    for name in (
+        "torch",
+        "sympy",
+        "mpmath",
+        "scipy.optimize",
+        "scipy.stats",
+        "matplotlib.pyplot",
+        "ipywidgets",
+        "yaml",
+    ):
+        importlib.import_module(name)
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
+
+
+def fork_pytest(tree: Path, arguments: list[str]) -> int:
+    """The process that runs pytest in ``tree`` with its output in ``tree``'s log; its status is pytest's."""
+    if pid := os.fork():
+        return pid
+    status = 70
     try:
-        for command, arguments in steps:
-            if found := first_red(tree, *arguments):
-                by, red = command, found
-                break
+        signal.alarm(LIMIT)
+        os.chdir(tree)
+        sys.path.insert(0, str(tree))
+        os.environ["PYTHONPATH"] = str(tree)
+        log = os.open(log_of(tree), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        status = pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", *arguments])
+        sys.stdout.flush()
     finally:
+        os._exit(status)
+
+
+def log_of(tree: Path) -> Path:
+    return tree.with_suffix(".log")
+
+
+def first_red(tree: Path) -> str:
+    """The first test that failed, or the end of the log if no test is named."""
+    log = log_of(tree).read_text(errors="replace")
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", log, re.M)
+    return named[1] if named else log[-300:]
+
+
+def judge(faults: list[Fault], folder: Path) -> Iterator[tuple[Fault, str, str, float]]:
+    """Each fault with the command that catches it ('' if none), the test that fails, and the seconds it took."""
+    trees = [copy_tree(folder / str(i)) for i in range(WORKERS)]
+    waiting, running = list(faults), {}
+    while waiting or running:
+        while waiting and trees:
+            fault, tree = waiting.pop(0), trees.pop()
+            sound, steps = spoil(fault, tree), steps_for(fault, tree)
+            running[fork_pytest(tree, steps[0][1])] = (fault, tree, sound, steps, time.monotonic())
+        pid, status = os.wait()
+        fault, tree, sound, steps, start = running.pop(pid)
+        (command, _), *rest = steps
+        green = os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if green and rest:
+            running[fork_pytest(tree, rest[0][1])] = (fault, tree, sound, rest, start)
+            continue
         (tree / "ranklib" / f"{fault.module}.py").write_text(sound)
-    return {"fault": fault, "by": by, "test": red, "seconds": time.monotonic() - start}
-
-
-def row(found: dict) -> str:
-    fault, check = found["fault"], "yes" if found["by"] == "check" else "no"
-    test = "yes" if found["by"] else "NO"
-    return f"{fault.module:28}{fault.why:30}{check:>7}{test:>6}{found['seconds']:7.0f}  {found['test']}"
+        trees.append(tree)
+        yield (
+            fault,
+            "" if green else command,
+            "survives" if green else first_red(tree),
+            time.monotonic() - start,
+        )
 
 
 def main(words: list[str]) -> int:
@@ -174,24 +209,19 @@ def main(words: list[str]) -> int:
         sys.exit(
             f"ONLY: expected a part of a module's name, got {words}; there are {[f.module for f in FAULTS]}"
         )
-    print(f"{'module':28}{'fault':30}{'check':>7}{'test':>6}{'sec':>7}  first test that fails", flush=True)
-    by, free = [], SimpleQueue()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
-        for i in range(WORKERS):
-            free.put(copy_tree(Path(folder) / str(i)))
-
-        def in_turn(fault: Fault) -> dict:
-            tree = free.get()
-            try:
-                return judge(fault, tree)
-            finally:
-                free.put(tree)
-
-        for found in pool.map(in_turn, chosen):
-            by.append(found["by"])
-            print(row(found), flush=True)
-    print(f"{len(by)} faults: make check catches {by.count('check')}, make test {len(by) - by.count('')}")
-    return by.count("")
+    preload()
+    print(f"{'module':28}{'fault':34}{'check':>6}{'test':>6}{'sec':>6}  first test that fails", flush=True)
+    commands = []
+    with tempfile.TemporaryDirectory() as folder:
+        for fault, by, test, seconds in judge(chosen, Path(folder)):
+            commands.append(by)
+            seen = f"{'yes' if by == 'check' else 'no':>6}{'yes' if by else 'NO':>6}"
+            print(f"{fault.module:28}{fault.why:34}{seen}{seconds:6.0f}  {test}", flush=True)
+    survive = commands.count("")
+    print(
+        f"{len(commands)} faults: make check catches {commands.count('check')}, make test {len(commands) - survive}"
+    )
+    return survive
 
 
 if __name__ == "__main__":
