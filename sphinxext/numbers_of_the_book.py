@@ -46,6 +46,11 @@ def read_numbers(root: Path) -> Numbers:
     listed = [entry["file"] for part in toc["parts"] if part.get("numbered") for entry in part["chapters"]]
     chapters = {Path(file).name: number for number, file in enumerate(listed, 1)}
     texts = {path.stem: prose(json.loads(path.read_text())) for path in root.glob("chapters/*.ipynb")}
+    if missing := sorted(set(chapters) - set(texts)):
+        raise FileNotFoundError(
+            f"_toc.yml: expected a notebook for each chapter, got none for {', '.join(missing)}; add "
+            f"chapters/{missing[0]}.ipynb or take the line out"
+        )
     figures = {
         match[2]: f"{number}.{place}"
         for slug, number in chapters.items()

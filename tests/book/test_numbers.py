@@ -165,3 +165,13 @@ def test_inserting_a_chapter_touches_the_table_of_contents_and_the_new_file(tmp_
     }
     compared = filecmp.dircmp(ROOT / "chapters", book / "chapters", ignore=[".ipynb_checkpoints"])
     assert (compared.diff_files, compared.left_only, compared.right_only) == ([], [], ["stub.ipynb"])
+
+
+def test_a_chapter_that_is_only_in_the_table_of_contents_is_named(tmp_path):
+    toc = (ROOT / "_toc.yml").read_text()
+    (tmp_path / "_toc.yml").write_text(toc.replace("chapters/mlps", "chapters/mlp"))
+    shutil.copytree(ROOT / "chapters", tmp_path / "chapters")
+    with pytest.raises(
+        FileNotFoundError, match="got none for mlp; add chapters/mlp.ipynb or take the line out"
+    ):
+        read_numbers(tmp_path)
