@@ -1,82 +1,67 @@
-"""Derivations: what ties the measures of collapse together, and what one feature does to them.
-
-Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
-"""
+"""What ties the measures of collapse together, and what one feature does to them."""
 
 import sympy as sp
 
-from .engine.matrices import real_matrix
-from .engine.steps import Derivation, identity
+from .engine import ONE, Derivation, Inner, Rows, Scalar, Squares, d, identity, inequality, matrices, n
 
-
-def _squares(x: sp.MatrixBase) -> sp.Expr:
-    return sum(entry**2 for entry in x)
-
-
-def _deviations(x: sp.MatrixBase) -> sp.Matrix:
-    return x - sp.ones(x.rows, x.rows) * x / x.rows
+MEAN = ONE * ONE.T / n
 
 
 def equal_lengths() -> Derivation:
-    """The mean cosine of unit rows by their relative residual (Lemma (Equal lengths))."""
-    x = real_matrix("x", 3, 2)
-    total = sp.ones(1, 3) * x
-    pairs = sum((x[i, :] * x[j, :].T)[0] for i in range(3) for j in range(3) if i != j)
-    n = sp.Symbol("n", positive=True)
-    rel, s = sp.symbols("rel s", real=True)
+    """The mean cosine of unit rows by their relative residual."""
+    x, (a, b) = matrices("X", n, d), matrices("x y", 1, d)
+    size = sp.Symbol("n", positive=True)
+    rel, s, total = sp.symbols("rel s q", positive=True)
     return Derivation(
         "equal_lengths",
         "For tokens of one length the mean cosine and the relative residual are one number in two forms.",
         (
             identity(
                 "all pairs",
-                _squares(total),
-                _squares(x) + pairs,
-                "Multiply out the squared length of the sum.",
-                assumptions="three tokens, two features",
-                latex="|\\textstyle\\sum_i x_i|^2\n= \\|X\\|_F^2 + \\textstyle\\sum_{i \\ne j} x_i^\\top x_j",
+                Scalar(ONE.T * x * x.T * ONE),
+                Squares(x) + 2 * sum(Inner(Rows(x, p), Rows(x, q)) for p, q in ((1, 2), (1, 3), (2, 3))),
+                "The squared length of the sum of all rows.",
             ),
             identity(
                 "the common part",
-                _squares(x - _deviations(x)),
-                _squares(total) / 3,
+                Squares(MEAN * x),
+                Squares(ONE.T * x) / n,
                 "Each of the n rows of JX is the sum over n.",
-                assumptions="n = 3",
-                latex=r"\|JX\|_F^2 = |\textstyle\sum_i x_i|^2 / n",
             ),
             identity(
                 "Pythagoras",
-                _squares(_deviations(x)) + _squares(x - _deviations(x)),
-                _squares(x),
+                Squares(x - MEAN * x) + Squares(MEAN * x),
+                Squares(x),
                 "X - JX has column sums zero, so it is orthogonal to JX.",
-                latex="\\|X - JX\\|_F^2 + \\|JX\\|_F^2\n= \\|X\\|_F^2",
             ),
             identity(
                 "unit rows",
-                (n**2 * (1 - rel**2) - n) / (n * (n - 1)),
-                1 - n * rel**2 / (n - 1),
+                (total - size) / (size * (size - 1)),
+                1 - size * rel**2 / (size - 1),
                 "The squared size is n, and the squared sum of all rows is n^2 (1 - rel^2).",
-                latex="\\frac{n^2 (1 - \\mathrm{rel}^2) - n}{n (n - 1)}\n= 1 - \\frac{n}{n - 1} \\mathrm{rel}^2",
+                given={total: size**2 * (1 - rel**2)},
             ),
             identity(
                 "another length",
-                ((s * total) * (s * total).T)[0] / s**2,
-                _squares(total),
+                Inner(s * a, s * b) / sp.sqrt(Squares(s * a) * Squares(s * b)),
+                Inner(a, b) / sp.sqrt(Squares(a) * Squares(b)),
                 "A common length s drops out of every cosine.",
-                assumptions="s not zero",
-                latex=r"|\textstyle\sum_i s x_i|^2 / s^2 = |\textstyle\sum_i x_i|^2",
             ),
         ),
-        "Lemma (Equal lengths) in chapter `measure-your-own-model`.",
+        "Lemma (Equal lengths).",
+        {n: 3, d: 2},
+        __name__,
     )
 
 
 def shared_feature() -> Derivation:
-    """One constant feature more (Proposition (One shared feature))."""
-    x = real_matrix("x", 3, 2)
-    z, n, size = sp.symbols("z n S", positive=True)
-    q, dot = sp.symbols("q d", real=True)
-    longer = x.row_join(z * sp.ones(3, 1))
+    """One constant feature more."""
+    x = matrices("X", n, d)
+    z, count, size, top = sp.symbols("z n S s_1", positive=True)
+    q = sp.Symbol("q", nonnegative=True)
+    u = sp.Symbol("u", nonnegative=True)
+    longer = sp.BlockMatrix([[x, z * ONE]])
+    dot = sp.Symbol("c", real=True)
     return Derivation(
         "shared_feature",
         "A constant feature leaves what differs between tokens alone; "
@@ -84,39 +69,32 @@ def shared_feature() -> Derivation:
         (
             identity(
                 "deviations",
-                _deviations(longer),
-                _deviations(x).row_join(sp.zeros(3, 1)),
+                Squares(longer - MEAN * longer),
+                Squares(x - MEAN * x),
                 "The new column equals its own mean.",
-                assumptions="three tokens, two features",
-                latex=r"X' - JX' = (X - JX, \; 0)",
             ),
-            identity(
-                "size",
-                _squares(longer),
-                _squares(x) + 3 * z**2,
-                "The column adds z^2 for each token.",
-                assumptions="n = 3",
-                latex=r"\|X'\|_F^2 = \|X\|_F^2 + n z^2",
-            ),
-            identity(
+            identity("size", Squares(longer), Squares(x) + n * z**2, "The column adds z^2 for each token."),
+            inequality(
                 "the strongest direction",
-                (n * z**2 + size) / (n * z**2),
-                1 + size / (n * z**2),
-                "The value s_1 is at least the size of the new column, sqrt(n) z.",
-                assumptions="S is the squared size of X",
-                latex="\\frac{\\|X'\\|_F^2}{s_1^2} \\le \\frac{S + n z^2}{n z^2}\n= 1 + \\frac{S}{n z^2}",
+                (size + count * z**2) / top,
+                1 + size / (count * z**2),
+                "The squared value s_1 is at least the squared size of the new column, n z^2.",
+                given={top: count * z**2 + u},
+                form=u * (size + count * z**2) / (count * z**2 * (count * z**2 + u)),
             ),
-            identity(
+            inequality(
                 "one cosine",
-                (dot + z**2).subs(dot, -(q**2) * z**2) / (z**2 + q**2 * z**2),
                 (1 - q**2) / (1 + q**2),
+                (dot + z**2) / (z**2 + q**2 * z**2),
                 "The worst pair is opposite and as long as allowed, |x_i| = q z.",
-                assumptions="q < 1",
-                latex="\\frac{-q^2 z^2 + z^2}{q^2 z^2 + z^2}\n= \\frac{1 - q^2}{1 + q^2}",
+                given={dot: u - q**2 * z**2},
+                form=u / (z**2 * (1 + q**2)),
             ),
         ),
-        "Proposition (One shared feature) in chapter `measure-your-own-model`.",
+        "Proposition (One shared feature).",
+        {n: 3, d: 2},
+        __name__,
     )
 
 
-DERIVATIONS = {build.__name__: build for build in (equal_lengths, shared_feature)}
+DERIVATIONS = (equal_lengths, shared_feature)

@@ -1,148 +1,135 @@
-"""Derivations: softmax, its averages, two tokens, safety and saturation.
-
-Sizes are small and distinct, entries are symbols; the sentence of each step says why any size works.
-"""
+"""Softmax: what shifts do, that it averages, and two tokens as a formula."""
 
 import sympy as sp
 
-from .engine.matrices import real_matrix, softmax_rows, stochastic_matrix
-from .engine.steps import Derivation, distinct, identity, inequality
+from .engine import (
+    ONE,
+    Derivation,
+    Scalar,
+    Softmax,
+    d,
+    distinct,
+    i,
+    identity,
+    inequality,
+    j,
+    l,
+    matrices,
+    n,
+    sequences,
+    stochastic,
+    weights,
+)
 
-N, DIM = 3, 2
-ONE = sp.ones(N, 1)
-HALF = sp.Rational(1, 2)
+S, P, Q = matrices("S P Q", n, n)
 
 
 def softmax_shift() -> Derivation:
-    """Softmax ignores a constant along a row, not along a column (Lemma (Row shift))."""
-    s, v = real_matrix("s", N, N), real_matrix("v", N, 1)
-    c = sp.Symbol("c", real=True)
-    p, bumped = softmax_rows(s[:1, :]), softmax_rows(s[:1, :] + sp.Matrix([[c, 0, 0]]))
+    """Softmax ignores a constant along a row, not along a column."""
+    v = matrices("v", n, 1)
+    p = Softmax(S)
+    zero = {sp.Symbol(f"S_{a}{b}", real=True): 0 for a in (1, 2, 3) for b in (1, 2, 3)}
     return Derivation(
         "softmax_shift",
         "Adding one number to a whole row of scores changes nothing; adding it to a column does.",
         (
             identity(
                 "only differences matter",
-                p[0] / p[1],
-                sp.exp(s[0, 0] - s[0, 1]),
+                p[i - 1, j - 1] / p[i - 1, l - 1],
+                sp.exp(S[i - 1, j - 1] - S[i - 1, l - 1]),
                 "The common denominator cancels.",
-                latex=r"P_{ij} / P_{il} = e^{S_{ij} - S_{il}}",
-            ),
-            identity(
-                "a constant along a row",
-                softmax_rows(s[:1, :] + c * ONE.T),
-                p,
-                "Numerator and denominator are multiplied by the same number.",
-                latex="\\frac{e^{S_{ij} + c}}{\\sum_l e^{S_{il} + c}}\n"
-                "= \\frac{e^{S_{ij}}}{\\sum_l e^{S_{il}}}",
+                given={i: 1, j: 2, l: 3},
             ),
             identity(
                 "one constant for each row",
-                softmax_rows(s + v * ONE.T),
-                softmax_rows(s),
-                "Rows are normalised apart, so each may have its own constant.",
-                latex="\\operatorname{softmax}(S + v \\mathbf{1}^\\top)\n= \\operatorname{softmax}(S)",
+                Softmax(S + v * ONE.T),
+                Softmax(S),
+                "Numerator and denominator of a row are multiplied by the same number.",
             ),
             distinct(
-                "a constant along a column",
-                bumped,
-                p,
-                "One weight of the row grows, the others shrink.",
-                at={s[0, 0]: 0, s[0, 1]: 0, s[0, 2]: 0, c: 1},
-                latex="\\operatorname{softmax}(S + \\mathbf{1} v^\\top)\n\\neq \\operatorname{softmax}(S)",
+                "a constant for each column",
+                Softmax(S + ONE * v.T),
+                Softmax(S),
+                "With v = (1, 0, 0) one weight of each row grows, the others shrink.",
+                at=zero | {sp.Symbol(f"v_{a}1", real=True): int(a == 1) for a in (1, 2, 3)},
             ),
         ),
-        "Lemma (Row shift) in chapter `softmax-shift-invariance`.",
+        "Lemma (Row shift).",
+        {n: 3},
+        __name__,
     )
 
 
 def row_stochastic() -> Derivation:
-    """Attention matrices and their products are row-stochastic (Proposition (Row-stochastic))."""
-    s, x, residual = real_matrix("s", 1, N), real_matrix("x", DIM, 1), real_matrix("r", N, DIM)
-    p, q = stochastic_matrix("p", N), stochastic_matrix("q", N)
-    a, b = (sp.symbols(f"{name}1:4", positive=True) for name in "pq")
-    top, t = sp.Symbol("M", real=True), sp.symbols("t1:4", nonnegative=True)
-    average = sum(a[j] * (top - t[j]) for j in range(N)) / sum(a)
+    """Attention matrices and their products are row-stochastic."""
+    x, r = matrices("x", d, 1), matrices("R", n, d)
+    p, q = sequences("p q", positive=True)
+    y = sequences("y")
+    top = sp.Symbol("M", real=True)
+    drops = sp.symbols("t1:4", nonnegative=True)
+    lopsided = matrices("A", 2, 2)
     return Derivation(
         "row_stochastic",
         "Every row of an attention matrix holds positive weights of sum one, and so does every product.",
         (
-            identity(
-                "rows sum to one",
-                softmax_rows(s) * ONE,
-                sp.ones(1, 1),
-                "The numerators add up to the denominator.",
-                latex=r"\sum_j P_{ij} = 1, \quad P \mathbf{1} = \mathbf{1}",
-            ),
+            identity("rows sum to one", Softmax(S) * ONE, ONE, "The numerators add up to the denominator."),
             inequality(
                 "weights are positive",
                 0,
-                softmax_rows(s)[0],
+                Softmax(S)[0, 0],
                 "An exponential divided by a sum of exponentials.",
                 strict=True,
-                latex=r"0 < P_{ij}",
+                given={n: 3},
             ),
-            identity(
-                "a product's rows sum to one",
-                p * q * ONE,
-                ONE,
-                "Apply the second factor to 1, then the first.",
-                latex=r"P Q \mathbf{1} = P \mathbf{1} = \mathbf{1}",
-            ),
+            identity("a product's rows sum to one", P * Q * ONE, ONE, "Apply Q to the ones, then P."),
             inequality(
                 "a product's entries are positive",
                 0,
-                sum(a[j] * b[j] for j in range(N)),
-                "Sums of products of positive numbers.",
+                sp.Sum(p[j] * q[j], (j, 1, n)),
+                "Sums of products of positive numbers: a row of P times a column of Q.",
                 strict=True,
-                latex=r"0 < \sum_l P_{il} Q_{lj}",
             ),
             identity(
                 "a common row passes through",
-                p * (ONE * x.T + residual),
-                ONE * x.T + p * residual,
+                P * (ONE * x.T + r),
+                ONE * x.T + P * r,
                 "Only the residual is averaged.",
-                latex="P (\\mathbf{1} x^\\top + R) = \\mathbf{1} x^\\top + P R",
             ),
             inequality(
                 "an average is at most the largest",
-                average,
+                sp.Sum(p[j] * y[j], (j, 1, n)),
                 top,
                 "New tokens lie between the old ones, feature by feature; the smallest follows by symmetry.",
-                assumptions="weights positive, divided by their sum; values M - t_j with t_j non-negative",
-                latex=r"\sum_j P_{ij} X_{jk} \le \max_j X_{jk}",
+                given={p: weights("a", 3), y: tuple(top - drop for drop in drops)},
             ),
             distinct(
                 "columns need not sum to one",
-                ONE[:2, :].T * softmax_rows(sp.Matrix([[1, 0], [1, 0]])),
-                sp.ones(1, 2),
+                sp.OneMatrix(1, 2) * Softmax(lopsided),
+                sp.OneMatrix(1, 2),
                 "Two tokens may prefer the same key.",
                 at={},
-                latex=r"\mathbf{1}^\top P \neq \mathbf{1}^\top",
+                given={lopsided: sp.Matrix([[1, 0], [1, 0]])},
             ),
         ),
-        "Proposition (Row-stochastic) in chapter `softmax-shift-invariance`.",
+        "Proposition (Row-stochastic).",
+        {n: 3, d: 2, P: stochastic("p", 3), Q: stochastic("q", 3)},
+        __name__,
     )
 
 
 def two_token_map() -> Derivation:
-    """One head on two tokens: a becomes v a tanh(w a^2) (Proposition (Two tokens on a line))."""
-    m, a, w, v, s, e = sp.symbols("m a w v s e", real=True)
-    t = sp.Symbol("e", nonnegative=True)
-    u = sp.Symbol("u", nonnegative=True)
-    tokens = sp.Matrix([m + a, m - a])
-    image = [m + a * sp.tanh(w * a * token) for token in tokens]
-    pair, gap = sp.Matrix([a, -a]), real_matrix("a", 1, DIM)
-    w_qk, sign = real_matrix("w", DIM, DIM), sp.Matrix([1, -1])
-    key, root = real_matrix("k", DIM, 1), sp.sqrt(sp.Symbol("d_qk", positive=True))
-    split = {e: (gap * w_qk * gap.T)[0] / root, s: (gap * key)[0]}
-    seen = e * sign * sign.T + s * sp.ones(2, 1) * sign.T
-    mixed = [sp.tanh(s + e), sp.tanh(s - e)]
-    three_one = sp.Matrix([3, 1])
+    """One head on two tokens: a becomes v a tanh(w a^2)."""
+    mid, a, w, v, s, e = sp.symbols("m a w v s e", real=True)
+    t, u = sp.symbols("e u", nonnegative=True)
+    x, sign = matrices("X", 2, 1), sp.Matrix([1, -1])
+    pair = {x: sp.Matrix([a, -a])}
+    gap, key = matrices("a", d, 1), matrices("k", d, 1)
+    w_qk, seen = matrices("W_{QK}", d, d), matrices("S", 2, 2)
+    score = Scalar(gap.T * w_qk * gap)
+    both = sign * sign.T, sp.ones(2, 1) * sign.T
 
-    def phi(e_value: sp.Expr) -> sp.Expr:
-        return sp.sinh(2 * e_value) / (sp.cosh(2 * s) + sp.cosh(2 * e_value))
+    def phi(value: sp.Expr) -> sp.Expr:
+        return sp.sinh(2 * value) / (sp.cosh(2 * s) + sp.cosh(2 * value))
 
     excess = 2 * sp.sinh(s) ** 2 * sp.sinh(2 * t) / ((1 + sp.cosh(2 * t)) * (sp.cosh(2 * s) + sp.cosh(2 * t)))
     return Derivation(
@@ -152,18 +139,17 @@ def two_token_map() -> Derivation:
         (
             identity(
                 "one feature",
-                v * softmax_rows(w * tokens * tokens.T) * tokens,
-                v * sp.Matrix(image),
+                Softmax(w * x * x.T) * x,
+                sp.Matrix([mid + a * sp.tanh(w * a * (mid + a)), mid + a * sp.tanh(w * a * (mid - a))]),
                 "A two-way softmax whose entries differ by 2z has weights whose difference is tanh z.",
-                assumptions="tokens m + a and m - a",
-                latex=r"x_i \mapsto v (m + a \tanh(w a x_i))",
+                given={x: sp.Matrix([mid + a, mid - a])},
             ),
             identity(
                 "an opposite pair",
-                v * softmax_rows(w * pair * pair.T) * pair,
-                v * a * sp.tanh(w * a**2) * sign,
+                v * Softmax(w * x * x.T) * x,
+                v * sp.tanh(w * a**2) * x,
                 "Set m = 0.",
-                latex=r"\pm a \mapsto \pm v a \tanh(w a^2)",
+                given=pair,
             ),
             inequality(
                 "the map is at most cubic",
@@ -171,236 +157,46 @@ def two_token_map() -> Derivation:
                 u,
                 "With u = w a^2 the new gap is at most |v w| |a|^3.",
                 grows_in=u,
-                assumptions="u non-negative",
             ),
             identity(
                 "any dimension: the scores that are seen",
-                sign * gap * w_qk * (sign * gap).T / root + sp.ones(2, 1) * (sign * gap * key).T,
-                seen.subs(split),
+                (sign * gap.T) * w_qk * (sign * gap.T).T + sp.ones(2, 1) * (sign * gap.T * key).T,
+                sp.Matrix([[score, -score], [-score, score]])
+                + Scalar(gap.T * key) * sp.Matrix([[1, -1], [1, -1]]),
                 "About the midpoint the residual holds the half-gap with both signs; r is linear in it.",
-                latex="E + \\mathbf{1} r^\\top = e \\begin{bmatrix} 1 & -1 \\\\ -1 & 1 \\end{bmatrix}\n"
-                "\\quad + s \\begin{bmatrix} 1 & -1 \\\\ 1 & -1 \\end{bmatrix},\n"
-                "e = a^\\top W_{QK} a / \\sqrt{d_{qk}}",
             ),
             identity(
                 "any dimension: the averages",
-                softmax_rows(seen) * sign,
-                sp.Matrix(mixed),
+                Softmax(seen) * sign,
+                sp.Matrix([sp.tanh(s + e), sp.tanh(s - e)]),
                 "Each row holds two scores, 2(s + e) or 2(s - e) apart; a gap 2z averages to tanh z.",
-                latex="P (1, -1)^\\top =\n(\\tanh(s + e), \\tanh(s - e))^\\top",
+                given={seen: e * both[0] + s * both[1]},
             ),
             identity(
                 "any dimension: the new half-gap",
-                (mixed[0] - mixed[1]) / 2,
+                (sp.tanh(s + e) - sp.tanh(s - e)) / 2,
                 phi(e),
-                "Half the difference of the two averages; the biases only enter through s.",
-                latex="a' = \\varphi \\, W_V^\\top a,\n"
-                "\\varphi = \\frac{\\sinh 2 e}{\\cosh 2 s + \\cosh 2 e}",
-            ),
-            identity(
-                "the factor is odd",
-                phi(-e),
-                -phi(e),
-                "So it is enough to look at e from zero on.",
-                latex=r"\varphi(-e) = -\varphi(e)",
+                "Half the difference of the two averages is the factor; the biases only enter through s.",
             ),
             inequality(
                 "a key-only score helps mixing",
                 phi(t),
                 sp.tanh(t),
-                "The hyperbolic cosine of 2s is at least 1.",
+                "The hyperbolic cosine of 2s is at least 1; the factor is odd in e.",
                 form=excess,
-                assumptions="e non-negative",
-                latex=r"\frac{\sinh 2 e}{\cosh 2 s + \cosh 2 e} \le \tanh e",
             ),
             identity(
-                "in integers: the scores",
-                three_one * three_one.T - sp.Matrix([[6, 6], [2, 2]]),
-                seen.subs({e: 1, s: 2}),
-                "Tokens 3 and 1: m = 2, a = 1, e = 1, s = 2.",
-                latex="\\begin{bmatrix} 9 & 3 \\\\ 3 & 1 \\end{bmatrix} - "
-                "\\begin{bmatrix} 6 & 6 \\\\ 2 & 2 \\end{bmatrix}\n"
-                "= \\begin{bmatrix} 3 & -3 \\\\ 1 & -1 \\end{bmatrix}",
-            ),
-            identity(
-                "in integers: the new tokens",
-                softmax_rows(three_one * three_one.T) * three_one,
+                "in integers",
+                Softmax(x * x.T) * x,
                 sp.Matrix([2 + sp.tanh(3), 2 + sp.tanh(1)]),
-                "About 2.995 and 2.762: the half-gap falls from 1 to 0.117.",
-                latex=r"(3, 1) \mapsto (2 + \tanh 3, 2 + \tanh 1)",
+                "About 2.995 and 2.762, with w = 1 and no bias: the half-gap falls from 1 to 0.117.",
+                given={x: sp.Matrix([3, 1])},
             ),
         ),
-        "Proposition (Two tokens on a line) in chapter `softmax-shift-invariance`.",
+        "Proposition (Two tokens on a line).",
+        {d: 3},
+        __name__,
     )
 
 
-def safe_softmax() -> Derivation:
-    """Subtracting the row maximum keeps the weights and avoids overflow (In floating point)."""
-    s = real_matrix("s", 1, N)
-    c, t = sp.Symbol("c", real=True), sp.Symbol("t", nonnegative=True)
-    u, v = sp.symbols("u v", positive=True)
-    largest = {64: (2 - sp.Rational(1, 2**52)) * 2**1023, 32: (2 - sp.Rational(1, 2**23)) * 2**127}
-    return Derivation(
-        "safe_softmax",
-        "Subtracting the largest score of a row keeps the weights, and no exponential is above 1.",
-        (
-            identity(
-                "the weights are the same",
-                softmax_rows(s - c * ONE.T),
-                softmax_rows(s),
-                "A constant along a row, here the largest score, drops out.",
-                latex="\\operatorname{softmax}(s - c \\mathbf{1}^\\top)\n= \\operatorname{softmax}(s)",
-            ),
-            inequality(
-                "exponents are not positive",
-                s[0] - sp.Max(*s),
-                0,
-                "A score is at most the largest one.",
-                latex=r"s_j - \max_l s_l \le 0",
-            ),
-            inequality(
-                "exponentials are at most 1",
-                sp.exp(-t),
-                1,
-                "The exponential function grows.",
-                grows_in=t,
-                assumptions="t non-negative",
-            ),
-            inequality(
-                "the sum is at least 1",
-                1,
-                1 + u + v,
-                "The largest score contributes 1, the others more than 0.",
-                assumptions="u, v positive",
-                latex=r"1 \le \sum_j e^{s_j - \max s}",
-            ),
-            inequality(
-                "and at most n",
-                1 + (1 - u) + (1 - v),
-                3,
-                "Each of the n terms is at most 1.",
-                assumptions="terms 1, 1 - u, 1 - v",
-                latex=r"\sum_j e^{s_j - \max s} \le n",
-            ),
-            inequality(
-                "float64 overflows beyond 709",
-                709,
-                sp.log(largest[64]),
-                "The largest float64 is 2^1024 (1 - 2^-53).",
-                strict=True,
-                latex=r"709 < \log x_\max",
-            ),
-            inequality(
-                "and before 710",
-                sp.log(largest[64]),
-                710,
-                "So the exponential of 710 is infinite.",
-                strict=True,
-                latex=r"\log x_\max < 710",
-            ),
-            inequality(
-                "float32 overflows beyond 88",
-                88,
-                sp.log(largest[32]),
-                "The largest float32 is 2^128 (1 - 2^-24).",
-                strict=True,
-                latex=r"88 < \log y_\max",
-            ),
-            inequality(
-                "and before 89",
-                sp.log(largest[32]),
-                89,
-                "So the exponential of 89 is infinite.",
-                strict=True,
-                latex=r"\log y_\max < 89",
-            ),
-        ),
-        "In floating point in chapter `softmax-shift-invariance`.",
-    )
-
-
-def saturation() -> Derivation:
-    """The derivative of softmax is diag(p) - p p^T; it vanishes for peaked rows (In floating point)."""
-    s, z = real_matrix("s", 1, N), real_matrix("z", N, 1)
-    u, q = sp.symbols("u q", real=True)
-    y, p = sp.Symbol("y", positive=True), sp.Matrix(sp.symbols("p1:4", nonnegative=True))
-    row, free = softmax_rows(s).T, stochastic_matrix("p", N).row(0).T
-    sigma = 1 / (1 + sp.exp(-u))
-    pairs = [(0, 1), (0, 2), (1, 2)]
-
-    def spread(weights: sp.Matrix) -> sp.Expr:
-        return sum(weights[i] * weights[j] * (z[i] - z[j]) ** 2 for i, j in pairs)
-
-    return Derivation(
-        "saturation",
-        "Softmax reacts to a score by p_i (1 - p_i) at most: a peaked row no longer reacts.",
-        (
-            identity(
-                "the derivative",
-                row.jacobian(s),
-                sp.diag(*row) - row * row.T,
-                "Quotient rule.",
-                latex=r"\partial p / \partial s = \operatorname{diag}(p) - p p^\top",
-            ),
-            identity(
-                "shifts are not felt",
-                (sp.diag(*free) - free * free.T) * ONE,
-                0 * ONE,
-                "Weights sum to one.",
-                latex=r"(\operatorname{diag}(p) - p p^\top) \mathbf{1} = 0",
-            ),
-            identity(
-                "it is a variance",
-                (z.T * (sp.diag(*free) - free * free.T) * z)[0],
-                spread(free),
-                "The variance of z under the weights p is a sum over pairs.",
-                latex="z^\\top (\\operatorname{diag}(p) - p p^\\top) z\n"
-                "= \\sum_{i < j} p_i p_j (z_i - z_j)^2",
-            ),
-            inequality(
-                "so it is not negative",
-                0,
-                spread(p),
-                "Products of weights and squares.",
-                assumptions="weights non-negative",
-                latex=r"0 \le \sum_{i < j} p_i p_j (z_i - z_j)^2",
-            ),
-            identity(
-                "two tokens",
-                sp.Derivative(sigma, u),
-                sigma * (1 - sigma),
-                "The two-way softmax is the logistic function of the gap u.",
-                latex="\\sigma'(u) = \\sigma(u) (1 - \\sigma(u)),\n\\sigma(u) = 1 / (1 + e^{-u})",
-            ),
-            inequality(
-                "at most a quarter",
-                q * (1 - q),
-                sp.Rational(1, 4),
-                "The difference is a square.",
-                form=(HALF - q) ** 2,
-                latex=r"\sigma (1 - \sigma) \le \tfrac{1}{4}",
-            ),
-            inequality(
-                "it dies exponentially",
-                y / (1 + y) ** 2,
-                y,
-                "With y = e^(-u): the derivative is below e^(-u).",
-                assumptions="y positive",
-                latex=r"\sigma'(u) \le e^{-u}",
-            ),
-            identity(
-                "the gap of the weights",
-                2 * sigma.subs(u, 2 * u) - 1,
-                sp.tanh(u),
-                "Scores that differ by 2u have weights that differ by tanh u.",
-                latex=r"\sigma(2 u) - \sigma(-2 u) = \tanh u",
-            ),
-        ),
-        "In floating point in chapter `softmax-shift-invariance`.",
-    )
-
-
-DERIVATIONS = {
-    build.__name__: build
-    for build in (softmax_shift, row_stochastic, two_token_map, safe_softmax, saturation)
-}
+DERIVATIONS = (softmax_shift, row_stochastic, two_token_map)

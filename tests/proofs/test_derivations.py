@@ -1,4 +1,4 @@
-"""The theory has its derivations, and what these say holds for numbers computed without sympy."""
+"""What the derivations say holds for numbers computed without sympy."""
 
 import math
 from fractions import Fraction
@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from ranklib.proofs import DERIVATIONS, derivation
-
-CHAPTERS = {
-    "path-decomposition": "path_two_layers path_induction path_lengths length_generating",
-    "one-head": "mean_absolute_deviation total_variation key_identity kappa master_lemma one_layer two_tokens_theorem "
-    "technical_lemma printed_steps unrolled_exponent sharp_constant",
-    "many-heads": "two_heads many_heads kantorovich order_seven",
-    "where-it-breaks": "clean_family pocket_example constant_four oscillation_eight",
-}
-NAMES = {name: chapter for chapter, names in CHAPTERS.items() for name in names.split()}
+from ranklib.proofs import derivation
 
 
 def tanh_half(x):
@@ -64,23 +55,12 @@ def softmax(scores):
     return weights / weights.sum(-1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_derivation_names_its_chapter(name):
-    built = derivation(name)
-    statement, _, rest = built.source.partition(" in chapter ")
-    assert rest.startswith(f"`{NAMES[name]}`")
-    assert f"({statement})" in " ".join(DERIVATIONS[name].__doc__.split())
-    assert len(built.steps) >= 6
-
-
 SIDES = [
     ("path_lengths", "short paths are rare", 0, 10**5 * sum(math.comb(12, k) * 12**k for k in range(7))),
     ("path_lengths", "twelve layers of twelve heads", 1, 13**12),
-    ("technical_lemma", "at 1.256 the line is above", 0, math.exp(1.256)),
+    ("technical_lemma", "at 1.257 no longer", 1, math.exp(1.257)),
     ("two_tokens_theorem", "0.49 already fails", 0, 0.49 * 0.2),
-    ("two_heads", "their sum", 1, composite(np.array([[3.0, 1, 1, 1]]))),
-    ("two_heads", "with scores of one twentieth", 1, (16 + 1 / 16) / 16 * math.tanh(0.05) / 0.05),
-    ("many_heads", "constant four up to Lambda = 5", 0, f_of(5.0) / 5),
+    ("two_heads", "four outputs", 1, composite(np.array([[3.0, 1, 1, 1]]))),
     (
         "kantorovich",
         "47 features",
@@ -90,10 +70,10 @@ SIDES = [
     ("order_seven", "at one tenth", 0, 0.1 * (2 * math.tanh(0.01) - math.tanh(0.02))),
     ("clean_family", "2000 movers", 0, (4 * math.log(180001)) ** 2),
     ("clean_family", "the first m", 1, 0.81 * 1.71 * 1636),
-    ("pocket_example", "the printed bound", 0, 4 * math.log(126000)),
+    ("pocket_example", "the printed bound is smaller", 0, (4 * math.log(126000)) ** 2),
     (
         "pocket_example",
-        "the residual of the output",
+        "the printed bound is smaller",
         1,
         float(
             2000
@@ -101,37 +81,35 @@ SIDES = [
             * (Fraction(6, 7) - Fraction(12000, 139999) + Fraction(125999, 139999))
         ),
     ),
-    ("constant_four", "at Lambda = 6.5", 0, g_of(6.5) ** 2),
-    ("constant_four", "oscillation 5.62", 0, const(5.62) ** 2),
-    ("constant_four", "oscillation 1.256", 0, const(1.256) ** 2),
+    ("constant_four", "at 6.51 it is not", 1, g_of(6.51) ** 2),
+    ("constant_four", "5.63 is too much", 1, const(5.63) ** 2),
     ("constant_four", "801 tokens", 0, 27 / 32 * 801),
-    ("oscillation_eight", "at 8.2", 1, family_ratio(8.2)),
-    ("oscillation_eight", "8.19 is not enough", 0, family_ratio(8.19)),
+    ("oscillation_eight", "8.19 is not enough", 0, family_ratio(8.19) * 8.19**2),
 ]
 
 
 @pytest.mark.parametrize("name, step, side, expected", SIDES, ids=lambda value: str(value)[:30])
 def test_numbers_of_the_steps_come_out_otherwise_too(name, step, side, expected):
     found = next(s for s in derivation(name).steps if s.name == step)
-    assert math.isclose(float((found.lhs, found.rhs)[side]), expected, rel_tol=1e-9)
+    assert math.isclose(float(found.sides()[side]), expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
     "name, step, side, function",
     [
         ("one_layer", "the factor of the columns", 1, f_of),
-        ("one_layer", "the bound of G", 0, lambda x: g_of(x) ** 2),
-        ("one_layer", "the bound of G", 1, lambda x: math.expm1(x) ** 2 / (1 + math.exp(-x))),
-        ("kappa", "an average", 1, kappa),
+        ("one_layer", "both norms, one root", 1, lambda x: g_of(x) ** 2),
+        ("one_layer", "so G is bounded", 1, lambda x: math.expm1(x) ** 2 / (1 + math.exp(-x))),
+        ("kappa", "the secant slope", 1, kappa),
         ("total_variation", "in terms of D", 1, lambda x: math.tanh(x / 4)),
-        ("constant_four", "small oscillation", 1, lambda x: const(x) ** 2),
+        ("constant_four", "in another form", 1, lambda x: const(x) ** 2),
         ("oscillation_eight", "the special row", 1, lambda x: 2 / 3 - 2 / (2 + math.exp(x))),
-        ("order_seven", "both together", 1, lambda x: 2 * math.tanh(x) - math.tanh(2 * x)),
+        ("order_seven", "the linear terms cancel", 1, lambda x: 2 * math.tanh(x) - math.tanh(2 * x)),
     ],
 )
 def test_functions_of_the_steps_come_out_otherwise_too(name, step, side, function):
     found = next(s for s in derivation(name).steps if s.name == step)
-    expression = (found.lhs, found.rhs)[side]
+    expression = found.sides()[side]
     (symbol,) = expression.free_symbols
     for x in (0.3, 1.7, 4.1):
         assert math.isclose(expression.evalf(30, subs={symbol: sp.Float(x, 30)}), function(x), rel_tol=1e-9)
@@ -305,4 +283,6 @@ def test_four_tokens_in_numbers():
 def test_a_spoiled_number_is_noticed():
     """The oracle table above is no tautology: moving a constant of a step breaks the comparison."""
     found = next(s for s in derivation("clean_family").steps if s.name == "the first m")
-    assert not math.isclose(float(found.rhs * sp.Rational(1001, 1000)), 0.81 * 1.71 * 1636, rel_tol=1e-9)
+    assert not math.isclose(
+        float(found.sides()[1] * sp.Rational(1001, 1000)), 0.81 * 1.71 * 1636, rel_tol=1e-9
+    )

@@ -1,10 +1,11 @@
-"""The four ways to verify a step: reduce to zero, decide a sign, attack by search, separate at a point."""
+"""The ways to verify a step: reduce to zero, decide a sign, enclose, attack by search, separate at a point."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 
+from .intervals import digits, positive
 from .search import search
 
 
@@ -43,7 +44,7 @@ def simplifies_to_zero(lhs: Any, rhs: Any) -> Verdict:
 
 def decided(lhs: Any, rhs: Any, strict: bool, form: Any, grows_in: sp.Symbol | None) -> Verdict:
     """``lhs <= rhs``: the sign of the difference, of ``form``, or of the derivative in ``grows_in``."""
-    difference = (rhs - lhs).doit()
+    difference = (rhs - lhs).doit().replace(sp.Abs, lambda value: sp.Abs(sp.factor(value)))
     goal = difference if form is None else sp.sympify(form)
     ok = all(symbol.is_real for symbol in difference.free_symbols) and reduced(difference - goal) == 0
     if grows_in is not None:
@@ -56,10 +57,26 @@ def decided(lhs: Any, rhs: Any, strict: bool, form: Any, grows_in: sp.Symbol | N
     return Verdict(ok and _nonnegative(goal, strict), "sympy: decided", expected, obtained, remedy)
 
 
+def enclosed(lhs: Any, rhs: Any, over: Any, times: Any = 1, zeros: Any = None) -> Verdict:
+    """``lhs < rhs`` on the intervals of ``over`` (one symbol), by ball arithmetic; equality at ``zeros`` alone.
+
+    ``times``, a factor that is positive by its symbols, clears a denominator.
+    """
+    [(symbol, (low, high))] = over.items() or [(None, (0, 0))]
+    factor = sp.sympify(times)
+    function = (rhs - lhs) * factor if times == 1 else sp.expand((rhs - lhs) * factor)
+    if not factor.is_positive:
+        return Verdict(False, "intervals", "a positive factor", f"{_short(factor)}", "choose a positive one")
+    found = positive(function, symbol, low, high, zeros)
+    expected = f"{_short(lhs)} <= {_short(rhs)} on the interval"
+    remedy = "correct the constant or the interval, or name the points where both sides are equal"
+    return Verdict(not found.trouble, f"intervals: {digits(found.boxes)}", expected, found.trouble, remedy)
+
+
 def searched(lhs: Any, rhs: Any, lemma: str, **domain: Any) -> Verdict:
-    """``lhs <= rhs`` by a named lemma: the search came close to equality and found no violation."""
+    """``lhs <= rhs``, cited: the search came close to equality and found no violation."""
     found = search(lhs, rhs, **domain)
-    method = f"lemma + search: {lemma}, {found.valid} points, worst slack {abs(found.slack):.2f}"
+    method = f"search: {found.valid} points, least slack {abs(found.slack):.2f}, no violation"
     expected = f"{_short(lhs)} <= {_short(rhs)} on the whole box"
     remedy = "correct the lemma, its constant, its box or its condition"
     return Verdict(not found.trouble, method, expected, found.trouble, remedy)
@@ -104,6 +121,8 @@ def _by_cases(expr: sp.Expr, strict: bool) -> bool:
     if _has_sign(expr, strict):
         return True
     atoms = expr.atoms(sp.Max, sp.Abs)
+    if not atoms:
+        return _has_sign(sp.factor(expr), strict)
     outer = [a for a in atoms if not any(a != b and b.has(a) for b in atoms)]
     for quantifier, sign in ((all, "is_nonpositive"), (any, "is_nonnegative")):
         for atom in sorted(outer, key=sp.default_sort_key):

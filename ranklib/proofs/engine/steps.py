@@ -1,33 +1,29 @@
-"""Derivations as lists of small steps, each decided by sympy or attacked by a search.
+"""Steps of a derivation: one statement, one reason, and how it is decided.
 
-Nothing is taken on trust: a derivation verifies itself before it shows itself.
+What a step shows is printed from the expressions that are checked, so one cannot differ from the other.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
 
-from .decide import Verdict, decided, differs, searched, simplifies_to_zero
+from .decide import Verdict, decided, differs, enclosed, searched, simplifies_to_zero
+from .emptiness import says_nothing
+from .evaluate import Given, scope, unfold
+from .printer import RELATIONS, formula_width, terms, typeset
 from .search import Number
 
-LATEX_RELATION = {"=": "=", "<=": r"\le", "<": "<", "!=": r"\neq"}
-WIDTH = 40  # a display formula wider than this is broken at its relation
-
-
-class DerivationError(AssertionError):
-    """A step of a derivation is not verified; the message names it, what is left over and a remedy."""
+WIDTH = 40  # a display formula wider than this is broken, at its relation first and then at its sums
 
 
 @dataclass(frozen=True)
 class Step:
-    """One statement ``lhs relation rhs``, why it holds (a sentence), and the check that verifies it.
+    """One statement ``lhs relation rhs``, why it holds (a sentence), and what decides it.
 
-    Made by :func:`identity`, :func:`inequality`, :func:`by_lemma` and :func:`distinct`. ``latex`` replaces
-    the printed statement where the symbolic one is too large; each of its lines becomes a line.
+    Made by :func:`identity`, :func:`inequality`, :func:`by_intervals`, :func:`by_lemma`, :func:`by_search`,
+    :func:`distinct` and :func:`definition`. ``given`` fills in sizes and letters before the check.
     """
 
     name: str
@@ -35,131 +31,86 @@ class Step:
     relation: str
     rhs: Any
     why: str
-    assumptions: str
-    latex: str
-    check: Callable[[Any, Any], Verdict] = field(repr=False)
+    kind: str
+    given: Given = field(default_factory=dict, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def sides(self) -> tuple[Any, Any]:
+        """Both sides as they are checked: letters filled in, operators computed, the smaller one first."""
+        left, right = (unfold(side, self.given) for side in (self.lhs, self.rhs))
+        return (right, left) if self.relation in (">=", ">") else (left, right)
 
     def verify(self) -> Verdict:
-        """Run the check on both sides; an error of sympy's is an error, never a success."""
-        return self.check(self.lhs, self.rhs)
+        """Decide the statement; an error of sympy's is an error, never a success."""
+        if self.relation == ":=":
+            return Verdict(True, "definition")
+        left, right = self.sides()
+        if self.relation == "=":
+            return simplifies_to_zero(left, right)
+        if self.relation == "!=":
+            return differs(left, right, self.options.get("at", {}))
+        if self.kind == "intervals":
+            return enclosed(left, right, **self.options)
+        if "box" in self.options:
+            box = self.options["box"] or {
+                symbol: _usual_range(symbol)
+                for symbol in sorted(left.free_symbols | right.free_symbols, key=str)
+            }
+            return searched(left, right, **{**self.options, "box": box})
+        strict = self.relation in ("<", ">")
+        form, grows_in = self.options.get("form"), self.options.get("grows_in")
+        form = None if form is None else unfold(form, self.given)
+        return decided(left, right, strict, form, grows_in)
+
+    def label(self) -> str:
+        """The kind in words, with what the statement is a model of or cites."""
+        about = scope((self.lhs, self.rhs), self.given, self.options.get("over") or ())
+        lemma = self.options.get("lemma")
+        kind = f"{self.kind} ({lemma})" if lemma else self.kind
+        domain = self.options.get("over") or {}
+        ranges = [
+            rf"${typeset(low)} \le {typeset(s)} \le {typeset(high)}$" for s, (low, high) in domain.items()
+        ]
+        return "; ".join([kind, *ranges, *([about] if about else [])])
 
     def display(self) -> str:
-        """The statement as a displayed formula, broken at the relation where it would be too wide."""
-        sign = LATEX_RELATION[self.relation]
-        lines = self.latex.splitlines() or [sp.latex(self.lhs), f"{sign} {sp.latex(self.rhs)}"]
-        if not self.latex and formula_width(" ".join(lines)) <= WIDTH:
-            lines = [" ".join(lines)]
-        if len(lines) > 1:
-            rows = [rf"&{line} \\" for line in lines[:-1]] + [f"&{lines[-1]}"]
-            lines = [r"\begin{aligned}", *rows, r"\end{aligned}"]
-        return "\n".join(["$$", *lines, "$$"])
+        """The statement as a displayed formula, broken where it would be too wide."""
+        sign = RELATIONS[self.relation]
+        whole = f"{typeset(self.lhs)} {sign} {typeset(self.rhs)}"
+        if formula_width(whole) <= WIDTH:
+            return f"$$\n{whole}\n$$"
+        left, right = packed(terms(self.lhs)), packed(terms(self.rhs))
+        lines = [left[0], *(rf"\quad {line}" for line in left[1:])]
+        lines += [f"{sign} {right[0]}", *(rf"\quad {line}" for line in right[1:])]
+        rows = [rf"&{line} \\" for line in lines[:-1]] + [f"&{lines[-1]}"]
+        return "\n".join(["$$", r"\begin{aligned}", *rows, r"\end{aligned}", "$$"])
+
+    def with_given(self, given: Given) -> "Step":
+        """The same step, with more sizes and letters filled in; its own come first."""
+        return replace(self, given={**given, **self.given})
 
 
-def formula_width(latex: str) -> int:
-    r"""About how many characters wide a line of LaTeX is when typeset.
+def packed(parts: list[str]) -> list[str]:
+    """Summands in lines that are as full as the width allows.
 
-    >>> formula_width(r"\sqrt{\alpha_1} \le \tanh 2")
-    9
+    >>> packed(["a", "+ b", "+ " + "c" * 39])
+    ['a + b', '+ ccccccccccccccccccccccccccccccccccccccc']
     """
-    silent = r"\\(begin|end)\{\w+\}|\\(left|right|mathbf|text|operatorname|frac|tfrac|[bB]ig)(?![A-Za-z])"
-    text = re.sub(silent, "", latex)
-    text = re.sub(r"\\(?=(tanh|sinh|cosh|log|max|min|lim|det)(?![A-Za-z]))", "", text)
-    return len(re.sub(r"[{}_^&\s$]|\\\\|\\[,;!]", "", re.sub(r"\\[A-Za-z]+", "c", text)))
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if formula_width(f"{lines[-1]} {part}") < WIDTH - 2:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return lines
 
 
-@dataclass(frozen=True)
-class Report:
-    """The verdicts of a derivation's steps, in order; ``str(report)`` is a plain-text table."""
-
-    name: str
-    rows: tuple[tuple[str, Verdict], ...]
-
-    @property
-    def ok(self) -> bool:
-        """True when every step is verified."""
-        return all(verdict.ok for _, verdict in self.rows)
-
-    def __str__(self) -> str:
-        width = max(len(step) for step, _ in self.rows)
-        lines = [
-            f"{number:2d}  {step:<{width}}  {verdict.method if verdict.ok else 'FAILED: ' + verdict.obtained}"
-            for number, (step, verdict) in enumerate(self.rows, 1)
-        ]
-        passed = sum(verdict.ok for _, verdict in self.rows)
-        return "\n".join([self.name, *lines, f"{passed} of {len(lines)} steps verified"])
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """A named claim and the steps that lead to it; showing it verifies it.
-
-    Raises
-    ------
-    ValueError
-        There is no step, or two steps share a name.
-
-    Example
-    -------
-    >>> a, b = sp.symbols("a b", real=True)
-    >>> square = identity("square", (a - b) ** 2, a**2 - 2 * a * b + b**2, "Multiply out.")
-    >>> mean = inequality("mean", 2 * a * b, a**2 + b**2, "A square is not negative.", form=(a - b) ** 2)
-    >>> print(Derivation("am_gm", "2ab is at most a^2 + b^2.", (square, mean), "the book").report())
-    am_gm
-     1  square  sympy: simplifies to zero
-     2  mean    sympy: decided
-    2 of 2 steps verified
-    """
-
-    name: str
-    claim: str
-    steps: tuple[Step, ...] = field(repr=False)
-    source: str
-
-    def __post_init__(self) -> None:
-        names = [step.name for step in self.steps]
-        if not names or len(set(names)) < len(names):
-            raise ValueError(
-                f"derivation {self.name!r}: expected at least one step and distinct names, got {names}; "
-                "add a step or rename one"
-            )
-
-    def verify(self) -> Report:
-        """Verify every step (once) and return the report, whatever it says."""
-        return self._verified
-
-    @cached_property
-    def _verified(self) -> Report:
-        return Report(self.name, tuple((step.name, step.verify()) for step in self.steps))
-
-    def check(self) -> Report:
-        """Verify every step; raise :class:`DerivationError` at the first that is not verified."""
-        report = self.verify()
-        for step, verdict in report.rows:
-            if not verdict.ok:
-                raise DerivationError(
-                    f"derivation {self.name!r}, step {step!r} is not verified: expected {verdict.expected}, "
-                    f"obtained {verdict.obtained}; {verdict.remedy}"
-                )
-        return report
-
-    def report(self) -> str:
-        """The steps and how each was verified, as plain text; raises if one is not."""
-        return str(self.check())
-
-    def _repr_markdown_(self) -> str:
-        parts = [f"**Derivation** (`{self.name}`). {self.claim}"]
-        for number, (step, (_, verdict)) in enumerate(zip(self.steps, self.check().rows), 1):
-            given = f" ({step.assumptions})" if step.assumptions else ""
-            parts += [f"**{number}. {step.name[0].upper()}{step.name[1:]}**{given}", step.display()]
-            parts += [f"{step.why} *Verified by {verdict.method}.*"]
-        return "\n\n".join([*parts, f"Source: {self.source}"]) + "\n"
-
-
-def identity(name: str, lhs: Any, rhs: Any, why: str, *, assumptions: str = "", latex: str = "") -> Step:
+def identity(name: str, lhs: Any, rhs: Any, why: str, **given: Any) -> Step:
     """The step ``lhs = rhs``, for expressions or matrices: every entry of the difference reduces to 0.
 
-    Raises ``TypeError`` for a side that is no sympy expression, matrix or integer, and ``ValueError`` for
-    floats (not exact) or unequal shapes.
+    ``given=`` maps letters to what is put in for them before the check. Raises ``TypeError`` for a side that
+    is no sympy expression, matrix or integer, and ``ValueError`` for floats (not exact), unequal shapes, and
+    for a statement that says nothing: sides built equal, or arithmetic.
 
     Example
     -------
@@ -169,7 +120,17 @@ def identity(name: str, lhs: Any, rhs: Any, why: str, *, assumptions: str = "", 
     >>> identity("wrong", (x + 1) ** 2, x**2 + 1, "The cross term is lost.").verify().obtained
     'a difference of 2*x'
     """
-    return _step(name, lhs, "=", rhs, why, assumptions, latex, simplifies_to_zero)
+    return _step(name, lhs, "=", rhs, why, "identity", **given)
+
+
+def definition(name: str, lhs: Any, rhs: Any, why: str, **given: Any) -> Step:
+    """A definition: shown with := and not checked, since there is nothing to check.
+
+    >>> x = sp.Symbol("x")
+    >>> definition("a letter", sp.Symbol("y"), x**2, "A short name.").verify().method
+    'definition'
+    """
+    return _step(name, lhs, ":=", rhs, why, "definition", **given)
 
 
 def inequality(
@@ -181,8 +142,7 @@ def inequality(
     strict: bool = False,
     form: Any = None,
     grows_in: sp.Symbol | None = None,
-    assumptions: str = "",
-    latex: str = "",
+    given: Given | None = None,
 ) -> Step:
     """The step ``lhs <= rhs`` (``<`` if ``strict``) for real scalars, decided by sympy's sign rules.
 
@@ -199,28 +159,42 @@ def inequality(
     >>> inequality("wrong", u, sp.tanh(u), "The wrong way round.", grows_in=u).verify().ok
     False
     """
-    check = partial(decided, strict=strict, form=form, grows_in=grows_in)
-    return _step(name, lhs, "<" if strict else "<=", rhs, why, assumptions, latex, check)
+    options = {"form": form, "grows_in": grows_in}
+    return _step(name, lhs, "<" if strict else "<=", rhs, why, "inequality", given=given, options=options)
 
 
-def by_lemma(
+def by_intervals(
     name: str,
     lhs: Any,
     rhs: Any,
     why: str,
     *,
-    lemma: str,
-    box: Mapping[sp.Symbol, tuple[Number, Number]],
-    where: Any = sp.true,
-    points: int = 3000,
-    near: Number = 0.01,
-    seed: int = 0,
-    assumptions: str = "",
-    latex: str = "",
+    over: Mapping[sp.Symbol, tuple[Any, Any]] | None = None,
+    zeros: Mapping[Any, int] | None = None,
+    times: Any = 1,
+    given: Given | None = None,
 ) -> Step:
-    """The step ``lhs <= rhs`` that sympy cannot decide: a named lemma, and a search that tries to break it.
+    """The step ``lhs < rhs``, proved on the whole interval of ``over`` by ball arithmetic and bisection.
 
-    The search covers ``box`` (symbol to range; ``where`` restricts it) with random, small and edge points
+    ``zeros`` maps the points where both sides are equal to the order of the difference there; without any
+    the inequality is strict. Without ``over`` both sides are numbers. ``times`` is a positive factor that clears a denominator.
+
+    Example
+    -------
+    >>> x = sp.Symbol("x", real=True)
+    >>> step = by_intervals("chord", sp.exp(x), 1 + 2 * x, "Up to 1.256.",
+    ...                     over={x: (0, sp.Rational(1256, 1000))}, zeros={0: 1})
+    >>> step.relation, step.verify().method
+    ('<=', 'intervals: 5 boxes')
+    """
+    options = {"over": dict(over or {}), "zeros": zeros, "times": times}
+    return _step(name, lhs, "<=" if zeros else "<", rhs, why, "intervals", given=given, options=options)
+
+
+def by_lemma(name: str, lhs: Any, rhs: Any, why: str, *, lemma: str, **domain: Any) -> Step:
+    """The step ``lhs <= rhs`` by a cited lemma, and attacked by a search that tries to break it.
+
+    The search covers ``box`` (symbol to range, by default -1 to 1, or its positive part; ``where`` restricts it) with random, small and edge points
     and refines the worst ones. It must come within ``near`` (relative slack) of equality, or it fails: a
     search that stays far away would not have noticed a wrong constant. NaN is a failure.
 
@@ -230,28 +204,51 @@ def by_lemma(
     >>> step = by_lemma("triangle", abs(a + b), abs(a) + abs(b), "Equal signs give equality.",
     ...                 lemma="triangle inequality", box={a: (-1, 1), b: (-1, 1)})
     >>> step.verify().method
-    'lemma + search: triangle inequality, 5560 points, worst slack 0.00'
+    'search: 5560 points, least slack 0.00, no violation'
     """
-    lhs, rhs = _exact(name, lhs), _exact(name, rhs)
-    missing = (lhs.free_symbols | rhs.free_symbols) - set(box)
-    if missing or not box or not all(low < high for low, high in box.values()):
-        raise ValueError(
-            f"step {name!r}: expected a range (low, high) with low < high for every symbol, got "
-            f"{dict(box)}, without {sorted(map(str, missing))}; add or repair the ranges in box"
-        )
-    check = partial(searched, lemma=lemma, box=dict(box), where=where, points=points, near=near, seed=seed)
-    return _step(name, lhs, "<=", rhs, why, assumptions, latex, check)
+    return _attacked(name, lhs, rhs, why, "cited lemma and search", lemma=lemma, **domain)
 
 
-def distinct(
+def by_search(name: str, lhs: Any, rhs: Any, why: str, **domain: Any) -> Step:
+    """The step ``lhs <= rhs`` that only a search supports: no violation was found. Arguments as for a lemma."""
+    return _attacked(name, lhs, rhs, why, "search only", lemma="", **domain)
+
+
+def _attacked(
     name: str,
     lhs: Any,
     rhs: Any,
     why: str,
+    kind: str,
     *,
-    at: Mapping[sp.Symbol, Any],
-    assumptions: str = "",
-    latex: str = "",
+    lemma: str,
+    box: Mapping[sp.Symbol, tuple[Number, Number]] | None = None,
+    where: Any = sp.true,
+    points: int = 3000,
+    near: Number = 0.01,
+    seed: int = 0,
+    given: Given | None = None,
+) -> Step:
+    given, box = given or {}, dict(box or {})
+    free = set()
+    if box:
+        free = unfold(_exact(name, lhs), given).free_symbols | unfold(_exact(name, rhs), given).free_symbols
+    missing = free - set(box)
+    if missing or not all(low < high for low, high in box.values()):
+        raise ValueError(
+            f"step {name!r}: expected a range (low, high) with low < high for every symbol, got "
+            f"{dict(box)}, without {sorted(map(str, missing))}; add or repair the ranges in box"
+        )
+    options = {"lemma": lemma, "box": box, "where": where, "points": points, "near": near, "seed": seed}
+    return _step(name, lhs, "<=", rhs, why, kind, given=given, options=options)
+
+
+def _usual_range(symbol: sp.Symbol) -> tuple[Number, Number]:
+    return (0.01, 1) if symbol.is_positive else (0, 1) if symbol.is_nonnegative else (-1, 1)
+
+
+def distinct(
+    name: str, lhs: Any, rhs: Any, why: str, *, at: Mapping[sp.Symbol, Any], given: Given | None = None
 ) -> Step:
     """The step ``lhs != rhs``: at the point ``at`` the two sides differ, in at least one entry.
 
@@ -261,24 +258,37 @@ def distinct(
     >>> distinct("cube", x**3, x, "They agree at 0 and at 1 only.", at={x: 2}).verify().method
     'sympy: non-zero at x = 2'
     """
-    return _step(name, lhs, "!=", rhs, why, assumptions, latex, partial(differs, at=dict(at)))
+    return _step(name, lhs, "!=", rhs, why, "difference", given=given, options={"at": dict(at)})
 
 
 def _step(
-    name: str, lhs: Any, relation: str, rhs: Any, why: str, assumptions: str, latex: str, check: Any
+    name: str,
+    lhs: Any,
+    relation: str,
+    rhs: Any,
+    why: str,
+    kind: str,
+    *,
+    given: Given | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Step:
-    lhs, rhs = _exact(name, lhs), _exact(name, rhs)
-    shapes = [getattr(side, "shape", None) for side in (lhs, rhs)]
+    lhs, rhs, given = _exact(name, lhs), _exact(name, rhs), dict(given or {})
+    shapes = [side.shape if isinstance(side, sp.MatrixBase | sp.MatrixExpr) else None for side in (lhs, rhs)]
     if shapes[0] != shapes[1] or (shapes[0] and relation in ("<=", "<")):
         raise ValueError(
             f"step {name!r}: expected two scalars, or for = and != two matrices of one shape, got shapes "
             f"{shapes[0]} and {shapes[1]}; transpose or multiply the sides so that they match"
         )
-    return Step(name, lhs, relation, rhs, why, assumptions, latex, check)
+    if empty := says_nothing(lhs, relation, rhs, given):
+        raise ValueError(
+            f"step {name!r}: expected a statement that could be false, but {empty}; leave the step out, state "
+            "what it stands for, or mark it as a definition"
+        )
+    return Step(name, lhs, relation, rhs, why, kind, given, dict(options or {}))
 
 
 def _exact(name: str, side: Any) -> Any:
-    if not isinstance(side, (sp.Expr, sp.MatrixBase, int)):
+    if not isinstance(side, (sp.Expr, sp.MatrixBase, sp.MatrixExpr, int)):
         raise TypeError(
             f"step {name!r}: expected a sympy expression, matrix or integer, got {type(side).__name__}; "
             "build it from sympy symbols, with sp.Rational for fractions"
