@@ -15,7 +15,7 @@ from types import ModuleType
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from numbers_of_the_book import read_numbers
+from sphinxext.numbers_of_the_book import read_numbers
 from sphinx import addnodes
 
 ROOMS = "model paper theory exact measures tracing proofs experiments exercises book".split()

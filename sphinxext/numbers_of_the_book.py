@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from plain_markdown import split_fences
+from sphinxext.plain_markdown import split_fences
 
 TITLE = re.compile(r"^# (.+)$", re.M)
 CAPTION = re.compile(r"^\*\*Figure(?: \(([^)]+)\))?\.\*\*(?: <!-- (fig-[\w-]+) -->)?", re.M)

@@ -11,8 +11,8 @@ import yaml
 from tests.book.notebook_rules import ROOT
 
 sys.path.insert(0, str(ROOT / "sphinxext"))
-from library_page import ROOMS, blocks, offered, wrapped
-from numbers_of_the_book import read_numbers
+from sphinxext.library_page import ROOMS, blocks, offered, wrapped
+from sphinxext.numbers_of_the_book import read_numbers
 
 # The exercises of a chapter are described by the chapter.
 FILES = [

@@ -14,7 +14,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from tests.book.notebook_rules import CHAPTERS, ROOT, read
 
 sys.path.insert(0, str(ROOT / "sphinxext"))
-from numbers_of_the_book import name_chapters, numbering, on_source_read, read_numbers
+from sphinxext.numbers_of_the_book import name_chapters, numbering, on_source_read, read_numbers
 
 BOOK = read_numbers(ROOT)
 TYPED = re.compile(r"\b(?:[Cc]hapters?(?: |\n *)\d+|[Ff]igures?(?: |\n *)\d+\.\d+)")
