@@ -15,8 +15,9 @@ from types import ModuleType
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from sphinxext.numbers_of_the_book import read_numbers
 from sphinx import addnodes
+
+from sphinxext.numbers_of_the_book import read_numbers
 
 ROOMS = "model paper theory exact measures tracing proofs experiments exercises book".split()
 INLINE = re.compile(r"``(.+?)``|:\w+:`~?([^`]+)`|chapter `([\w-]+)`|`([^`]+)`", re.S)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
 from sphinxext.plain_markdown import split_fences
 
 TITLE = re.compile(r"^# (.+)$", re.M)
