@@ -97,7 +97,7 @@ results: setup  ## record the paper-size runs into results/, resuming where the 
 	$(BIN)/python -m ranklib reproduce
 
 bench: setup  ## measure each claim about speed or memory, both sides in one run
-	@set -e; for script in benchmarks/bench_*.py; do $(BIN)/python $$script; done
+	$(BIN)/python benchmarks/run.py
 
 repository: setup  ## change the public address everywhere: make repository URL=https://github.com/name/book
 	$(BIN)/python scripts/set_repository.py $(URL)
