@@ -10,10 +10,10 @@ import sys
 
 import torch
 from pairs import Row, alternate, row, show
-from ranklib.tracing.layerwise import trace
 from transformers import BertConfig, BertModel
 
 from ranklib.measures.tokens import composite_residual
+from ranklib.tracing.layerwise import trace
 
 SAMPLES, TOKENS, PAIRS, MOST = 8, 128, 7, 1.05
 
