@@ -1,6 +1,6 @@
 """Write the book's public address, the one argument, where it is needed.
 
-The address stands in _config.yml. The setup cell of every chapter repeats it, because Colab opens one chapter
+The address stands in _config.yml. The setup cell and the Colab badge of every chapter repeat it, because Colab opens one chapter
 alone.
 """
 
@@ -14,6 +14,11 @@ ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 
 def current() -> str:
     return ADDRESS.search((ROOT / "_config.yml").read_text())[0]
+
+
+def colab(address: str) -> str:
+    """The beginning of a chapter's address in Colab, as the badge on its top has it."""
+    return "https://colab.research.google.com/github" + address.removeprefix("https://github.com") + "/"
 
 
 def places() -> list[Path]:
@@ -31,6 +36,7 @@ if __name__ == "__main__":
     for path in places():
         before = path.read_text()
         after = re.sub(re.escape(old) + r"(?![\w.-])", new, before)
+        after = after.replace(colab(old), colab(new))
         path.write_text(after)
         changed += after != before
     print(f"{old} -> {new} in {changed} files")

@@ -4,7 +4,7 @@ In the notebook, where there are no numbers, and in the book:
 
   [*Skip connections*](skip-connections.ipynb#two-sides)  becomes "Chapter 7": a link whose text is the title
   **Figure.** *The cliff.*                                becomes "Figure 7.1."
-  **Figure (Cliff).** <!-- fig-cliff --> *The cliff.*     becomes "Figure 7.1.", with a label
+  **Figure (Cliff).** <a id="fig-cliff"></a> *The cliff.*     becomes "Figure 7.1.", with a label
   [Figure (Cliff)](#fig-cliff)                            becomes "Figure 7.1", linked, from any chapter
   chapter `skip-connections`                              becomes "Chapter 7", in outputs: sources of derivations
 """
@@ -20,7 +20,7 @@ import yaml
 from sphinxext.plain_markdown import split_fences
 
 TITLE = re.compile(r"^# (.+)$", re.M)
-CAPTION = re.compile(r"^\*\*Figure(?: \(([^)]+)\))?\.\*\*(?: <!-- (fig-[\w-]+) -->)?", re.M)
+CAPTION = re.compile(r"^\*\*Figure(?: \(([^)]+)\))?\.\*\*(?: <a id=\"(fig-[\w-]+)\"></a>)?", re.M)
 CHAPTER_LINK = re.compile(r"\[\*([^\]*]+)\*\]\(([\w-]+)\.ipynb((?:#[\w-]+)?)\)")
 FIGURE_LINK = re.compile(r"\[[^\]]+\]\((?:[\w-]+\.ipynb)?#(fig-[\w-]+)\)")
 SLUG = re.compile(r"chapter `([\w-]+)`")
@@ -87,7 +87,7 @@ def numbering(slug: str, numbers: Numbers) -> Callable[[str], str]:
         if match[1] not in numbers.figures:
             raise ValueError(
                 f"{slug}: expected a figure with the label {match[1]}, got none; write "
-                f"'**Figure (Name).** <!-- {match[1]} -->' before its caption"
+                f"'**Figure (Name).** <a id=\"{match[1]}\"></a>' before its caption"
             )
         return f"[Figure {numbers.figures[match[1]]}](#{match[1]})"
 

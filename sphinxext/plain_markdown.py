@@ -3,8 +3,8 @@
 Colab, GitHub and Jupyter do not know MyST directives. The chapters therefore hold plain Markdown, and this
 extension rewrites it while Sphinx reads the file; the file on disk is not changed:
 
-  > **Theorem (Mean centre).** <!-- thm-mean --> ...      becomes {prf:theorem}, numbered, with a label
-  > **Exercise (Three tokens).** <!-- ex-three --> ...    becomes {exercise}
+  > **Theorem (Mean centre).** <a id="thm-mean"></a> ...  becomes {prf:theorem}, numbered, with a label
+  > **Exercise (Three tokens).** <a id="ex-three"></a> ... becomes {exercise}
   > **Predict.** ...                                      becomes an admonition (see BOXES)
   [Theorem (Mean centre)](#thm-mean)                      becomes "Theorem 1.2", linked, from any chapter
   [Dong et al., 2021](#cite-dong2021attention)            becomes a link to the chapter's own reference list
@@ -33,8 +33,9 @@ BOXES = {  # bold head -> class of the admonition
 }
 HEAD = re.compile(
     r"\*\*(?P<kind>[A-Z][A-Za-z ]+?)(?:\s+\((?P<title>.+?)\))?\.\*\*\s*"
-    r"(?:<!--\s*(?P<label>[\w-]+)\s*-->)?\s*(?P<rest>.*)"
+    r"(?:<a id=\"(?P<label>[\w-]+)\"></a>)?\s*(?P<rest>.*)"
 )
+HEADING_TARGET = re.compile(r"^<a id=\"[\w-]+\"></a>\n+(?=#)", re.M)
 FENCE = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})(.*)")
 THEOREM_LINK = re.compile(r"\[[^\]]*\]\((?:[\w-]+\.ipynb)?#((?:thm|lem|prop|cor|def|exa|rem)-[\w-]+)\)")
 LABEL_LINK = re.compile(r"\]\((?:[\w-]+\.ipynb)?#((?:ex|q)-[\w-]+)\)")
@@ -73,7 +74,8 @@ def rewrite_prose(text: str) -> str:
             quote = []
         if line is not None:
             out.append(line)
-    text = THEOREM_LINK.sub(r"{prf:ref}`\1`", "\n".join(out))
+    text = HEADING_TARGET.sub("", "\n".join(out))  # headings have targets of their own
+    text = THEOREM_LINK.sub(r"{prf:ref}`\1`", text)
     text = LABEL_LINK.sub(r"](#\1)", text)
     return CITE_LINK.sub(r'<a class="citation" href="#\2">\1</a>', text)
 

@@ -41,7 +41,7 @@ def page_context(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.add_css_file("book/book.css")
-    app.add_js_file("book/sliders.js", loading_method="defer")
+    app.add_js_file("book/sliders.js", loading_method="async")  # ready before the page is typeset
     app.connect("config-inited", configure, priority=900)
     app.connect("builder-inited", copy_files)
     app.connect("html-page-context", page_context, priority=900)

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
@@ -49,7 +50,9 @@ def label(ax: Axes, text: str, target: Line2D | Sequence, name: str | None = Non
     >>> label(ax, "with skips", line).get_text()
     'with skips'
     """
-    colour = role(name)["color"] if name or not isinstance(target, Line2D) else target.get_color()
+    colour = (
+        target.get_color() if name is None and isinstance(target, Line2D) else role(name or "ink")["color"]
+    )
     if isinstance(target, Line2D):
         x, y = _finite(target)[-1]
     else:
@@ -82,29 +85,55 @@ def place_labels(fig: Figure) -> None:
     >>> note.get_position() == (5, 0)
     False
     """
+    if fig.get_layout_engine() is None:  # saving such a figure would give it the default layout
+        fig.set_layout_engine(PlaceHolderLayoutEngine(True, True))
     notes = [t for t in fig.findobj(Annotation) if hasattr(t, "rank_target")]
     if not notes or getattr(fig, "rank_labelled", 0) == len(notes):
         return
     dpi, fig.dpi = fig.dpi, 100
     for note in notes:
-        note.set_in_layout(isinstance(note.rank_target, Line2D))
+        note.set_in_layout(_ends(note))
     for _ in range(2):  # again without room for those that do not stand at the end of their line
         fig.draw_without_rendering()
         found = _places(fig, notes)
-        inner = [note for note, (*_, at_end) in found.items() if not at_end and note.get_in_layout()]
+        inner = [note for note, (*_, at_end, _) in found.items() if not at_end and note.get_in_layout()]
         if not inner:
             break
         for note in inner:
             note.set_in_layout(False)
     fig.set_layout_engine("none")
-    for note, (anchor, box, _) in found.items():
-        _move(note, anchor, box)
+    for note, (anchor, box, _, leads) in found.items():
+        _move(note, anchor, box, leads)
     fig.dpi = dpi
     fig.rank_labelled = len(notes)
 
 
+def hold_layout(fig: Figure, boxes: list) -> list:
+    """Fix the places of the axes, at ``boxes`` or, if that is empty, where they fit now, and return them.
+
+    Frames of a slider can be laid over each other only if their axes stand in the same place. Labels then get
+    no room of their own.
+
+    Example
+    -------
+    >>> import matplotlib.pyplot as plt
+    >>> fig, ax = plt.subplots()
+    >>> hold_layout(fig, [(0.2, 0.2, 0.7, 0.7)])
+    [(0.2, 0.2, 0.7, 0.7)]
+    """
+    for note in fig.findobj(Annotation):
+        note.set_in_layout(not hasattr(note, "rank_target"))
+    if not boxes:
+        fig.draw_without_rendering()
+        boxes = [tuple(round(float(v), 4) for v in ax.get_position(original=True).bounds) for ax in fig.axes]
+    fig.set_layout_engine("none")
+    for ax, box in zip(fig.axes, boxes, strict=True):
+        ax.set_position(box)
+    return boxes
+
+
 def _places(fig: Figure, notes: list[Annotation]) -> dict[Annotation, tuple]:
-    """For each label its target's point, its box, and whether it stands right of the end of its line."""
+    """For each label its target's point, its box, whether it stands right of an end, and may have a leader."""
     drawn = {artist: _points(artist) for ax in fig.axes for artist in _artists(ax)}
     written = np.array([_box(t) for t in _texts(fig, notes)]).reshape(-1, 4)
     found = {}
@@ -115,11 +144,15 @@ def _places(fig: Figure, notes: list[Annotation]) -> dict[Annotation, tuple]:
         )
         anchors, boxes, costs, at_end = _candidates(note, own)
         air = boxes + [-AIR, -AIR, AIR, AIR]
-        page = fig.bbox.extents
+        page, frame = fig.bbox.extents, note.axes.bbox.extents + [-1, -1, 1, 12]
         free = (boxes[:, :2] >= page[:2]).all(1) & (boxes[:, 2:] <= page[2:]).all(1)
+        free &= at_end | (boxes[:, :2] >= frame[:2]).all(1) & (boxes[:, 2:] <= frame[2:]).all(1)
         free &= ~(_overlaps(air, written)).any(1)
         for points in (own, others):
             free[free] = ~_inside(air[free], points).any(1)
+        if not isinstance(note.rank_target, Line2D) and not _near(note, others):
+            at_end = np.zeros_like(at_end)  # a word for a place of the plane, not for the end of a line
+            free &= boxes[:, 2] <= frame[2]
         if not free.any():
             raise ValueError(
                 f"place_labels: expected a free place for {note.get_text()!r} near its target, got none; "
@@ -131,24 +164,41 @@ def _places(fig: Figure, notes: list[Annotation]) -> dict[Annotation, tuple]:
         if len(own):
             costs += 40 * (room < _distance(boxes[free], own) + 2)
         best = np.flatnonzero(free)[costs.argmin()]
-        found[note] = anchors[best], boxes[best], at_end[best]
+        leads = isinstance(note.rank_target, Line2D) or _near(note, others)
+        found[note] = anchors[best], boxes[best], at_end[best], leads
         written = np.concatenate([written, boxes[best][None]])
     return found
+
+
+def _near(note: Annotation, points: np.ndarray) -> bool:
+    """Whether something is drawn at the point that a label names."""
+    return (
+        bool(len(points))
+        and float(np.linalg.norm(points - note.axes.transData.transform(note.xy), axis=1).min()) < 8
+    )
+
+
+def _ends(note: Annotation) -> bool:
+    """Whether the target ends at the right edge of the axes, so that the label may stand outside of them."""
+    low, high = note.axes.bbox.x0, note.axes.bbox.x1
+    return bool(note.axes.transData.transform(note.xy)[0] > high - 0.12 * (high - low))
 
 
 def _candidates(note: Annotation, own: np.ndarray):
     """Points of the target, boxes, their costs, and which of them stand at the end of a line."""
     x0, y0, x1, y1 = _box(note)
     half = np.array([x1 - x0, y1 - y0]) / 2
-    if isinstance(note.rank_target, Line2D):
-        points = own[np.linspace(0, len(own) - 1, 24).astype(int)] if len(own) else np.empty((0, 2))
-        end = note.axes.transData.transform(_finite(note.rank_target)[-1])
+    places = []
+    if _ends(note):
+        end = note.axes.transData.transform(note.xy)
         slide = np.arange(-48, 49, 4)
         ends = np.column_stack([np.full(len(slide), end[0] + 6 + half[0]), end[1] + slide])
         places = [(end, c, abs(d), True) for c, d in zip(ends, slide)]
+    if isinstance(note.rank_target, Line2D):
+        points = own[np.linspace(0, len(own) - 1, 24).astype(int)] if len(own) else np.empty((0, 2))
     else:
         points = note.axes.transData.transform([note.rank_target])
-        places = [(points[0], points[0], 0.0, False)]
+        places.append((points[0], points[0], 0.0, False))
     for point in points:
         for direction in np.array(AROUND):
             for reach in REACH:
@@ -159,7 +209,7 @@ def _candidates(note: Annotation, own: np.ndarray):
     return anchors, np.column_stack([centres - half, centres + half]), costs + 8.0 * ~at_end, at_end
 
 
-def _move(note: Annotation, anchor: np.ndarray, box: np.ndarray) -> None:
+def _move(note: Annotation, anchor: np.ndarray, box: np.ndarray, leads: bool) -> None:
     """Put the text into the box, held at the side of its target, and draw a leader line if it is far."""
     side = 0.5 if box[0] < anchor[0] < box[2] else float(box[2] <= anchor[0])
     at = np.array([box[0] + side * (box[2] - box[0]), box[1]])
@@ -167,7 +217,7 @@ def _move(note: Annotation, anchor: np.ndarray, box: np.ndarray) -> None:
     note.xyann = tuple((at - note.axes.transData.transform(note.xy)) * 72 / 100)
     nearest = np.clip(anchor, box[:2], box[2:])
     far = np.hypot(*(anchor - nearest))
-    if far > LEADER:
+    if leads and far > LEADER:
         start, stop = (nearest + (anchor - nearest) * step / far for step in (AIR, far - AIR))
         line = {"color": note.get_color(), "linewidth": 0.7, "transform": note.figure.dpi_scale_trans}
         note.figure.add_artist(Line2D(*np.array([start, stop]).T / 100, gid="rank-leader", **line))
@@ -198,7 +248,8 @@ def _points(artist) -> np.ndarray:
     elif isinstance(artist, Patch):
         path = artist.get_path().transformed(artist.get_transform())
         polygons = [np.asarray(p) for p in path.to_polygons(closed_only=False)]
-        points = [_along(p) for p in polygons]
+        edged = artist.get_linewidth() > 0 and artist.get_edgecolor()[3] > 0
+        points = [_along(p) for p in polygons] if edged else []
         solid = artist.get_hatch() or (artist.get_fill() and artist.get_facecolor()[3] > 0.3)
         if solid and polygons:
             low, high = path.vertices.min(0), path.vertices.max(0)

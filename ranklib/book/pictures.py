@@ -1,9 +1,11 @@
 """A figure as the book stores it: themed vector graphics, and pixels for notebooks that are not trusted."""
 
 import io
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 from hashlib import sha1
+from numbers import Real
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -19,7 +21,6 @@ SVG = "http://www.w3.org/2000/svg"
 _COLOURS = {r.light.lower(): f"var(--rank-{name}, {r.light})" for name, r in ROLES.items()}
 _COLOURS |= {PAGE.light.lower(): f"var(--rank-page, {PAGE.light})"}
 _INK = f"fill: {_COLOURS[ROLES['ink'].light.lower()]}"
-_FIXED = {"#fefefe", "#1b1b1b"}  # written on tiles that have their own colour
 
 
 def to_svg(fig: Figure) -> str:
@@ -40,7 +41,7 @@ def to_svg(fig: Figure) -> str:
     >>> "var(--rank-attention, #07415D)" in to_svg(fig)
     True
     """
-    _prepare(fig)
+    place_labels(write_powers(fig))
     buffer = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ranklib"}):
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
@@ -56,8 +57,8 @@ def to_png(fig: Figure) -> bytes:
     >>> to_png(plt.subplots()[0])[:4]
     b'\\x89PNG'
     """
-    _prepare(fig)
-    marked = {t: t.get_text() for t in fig.findobj(Text) if re.search(r"[_^]\{", printed(t.get_text()))}
+    place_labels(write_powers(fig))
+    marked = {t: t.get_text() for t in fig.findobj(Text) if printed(t.get_text()) != t.get_text()}
     for text, words in marked.items():
         text.set_text(re.sub(r"(\w+[_^]\{[^{}]*\})", r"$\\mathregular{\1}$", printed(words)))
     raw, small = io.BytesIO(), io.BytesIO()
@@ -68,23 +69,44 @@ def to_png(fig: Figure) -> bytes:
     return small.getvalue()
 
 
-def _prepare(fig: Figure) -> None:
-    """Ticks at powers of ten as text, then labels in free places. A second call changes nothing."""
+def write_powers(fig: Figure) -> Figure:
+    """The same figure, whose logarithmic axes have ticks in plain text: 0.01, 1, 1000, 10⁴.
+
+    Example
+    -------
+    >>> import matplotlib.pyplot as plt
+    >>> fig, ax = plt.subplots()
+    >>> ax.set_yscale("log")
+    >>> write_powers(fig).axes[0].yaxis.get_major_formatter()(1e-4)
+    '10⁻⁴'
+    """
     for ax in fig.axes:
         for axis in (ax.xaxis, ax.yaxis):
             if isinstance(axis.get_major_formatter(), LogFormatter):
-                axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(value))))
-    place_labels(fig)
+                axis.set_major_formatter(FuncFormatter(_power))
+    return fig
+
+
+def _power(value: Real, _=None) -> str:
+    exponent = math.log10(value) if value > 0 else 0
+    whole = abs(exponent - round(exponent)) < 1e-6 and not -3 < exponent < 4
+    return printed(f"10^{round(exponent)}") if whole else number(float(value))
 
 
 def _clean(root: ElementTree.Element) -> ElementTree.Element:
     """Drop what is invisible, unwrap groups that say nothing, and turn colours into variables."""
+    drawn: dict[str, dict] = {}  # what is defined once and used often: its style need not be repeated
     for element in root.iter():
         element.tag = element.tag.partition("}")[2]
         element.attrib = {key.rpartition("}")[2]: _shorter(value) for key, value in element.attrib.items()}
         style = dict(part.split(": ", 1) for part in element.attrib.pop("style", "").split("; ") if part)
         style = {key: _COLOURS.get(value.lower(), value) for key, value in style.items()}
         style.pop("font-family", None)
+        if element.tag == "use":
+            known = drawn[element.attrib["href"][1:]]
+            style = {k: v for k, v in style.items() if known.get(k) != v and f"{k}: {v}" != _INK}
+        elif "id" in element.attrib:
+            drawn[element.attrib["id"]] = style
         if element.tag == "text":
             _set_indices(element)
             if re.match(r"rotate\(-?0 ", element.get("transform", "")):
@@ -95,7 +117,12 @@ def _clean(root: ElementTree.Element) -> ElementTree.Element:
         if text:
             element.set("style", text)
         if element.tag == "g" and (name := element.attrib.pop("id", "")):
-            kind = {"matplotlib.axis": "rank-axis", "legend": "rank-legend", "on-tile": "rank-tile"}
+            kind = {
+                "matplotlib.axis": "rank-axis",
+                "legend": "rank-legend",
+                "on-tile": "rank-tile",
+                "rank-leader": "rank-leader",
+            }
             if found := [word for start, word in kind.items() if name.startswith(start)]:
                 element.set("class", found[0])
     _prune(root)
@@ -117,9 +144,10 @@ def _prune(parent: ElementTree.Element) -> None:
     parent.text, parent[:] = None, kept
     styles = {child.get("style") for child in kept}
     if parent.tag == "g" and len(kept) > 1 and len(styles) == 1 and {child.tag for child in kept} == {"use"}:
-        parent.set("style", styles.pop() or "")  # markers of one line
+        if style := styles.pop():
+            parent.set("style", style)  # markers of one line
         for child in kept:
-            del child.attrib["style"]
+            child.attrib.pop("style", None)
 
 
 def _set_indices(element: ElementTree.Element) -> None:

@@ -1,10 +1,6 @@
 """Sliders that tell the truth: one drawing function, seen live in a notebook and precomputed in the book."""
 
-import base64
-import html
-import io
 import itertools
-import json
 from collections.abc import Callable, Sequence
 from numbers import Real
 
@@ -12,60 +8,77 @@ import ipywidgets
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from ranklib.book.pictures import to_svg
+from ranklib.book import slider_markup
+from ranklib.book.labels import hold_layout
+from ranklib.book.pictures import to_png, to_svg, write_powers
+from ranklib.book.typography import in_words, printed, spoken, to_markup
 
-Draw = Callable[..., tuple[Figure, str]]
+Draw = Callable[..., tuple]
 MAX_FRAMES = 64
 
 
 class Explorer:
-    """A picture with sliders. Made by :func:`explore`; displays itself.
+    """A picture with controls. Made by :func:`explore`; displays itself.
 
-    Its MIME bundle has two views. ``text/html`` holds every frame of the grid with native range inputs: the
-    built book shows it, without a kernel. The widget view recomputes, also between the grid's values:
-    Jupyter and Colab show it.
+    Its MIME bundle has two views. ``text/html`` holds every frame of the grid with native controls: the built
+    book shows it, without a kernel. The widget view recomputes, also between the grid's values: Jupyter and
+    Colab show it.
     """
 
-    def __init__(
-        self, draw: Draw, grid: dict[str, Sequence], default: dict, names: dict[str, str], raster: bool
-    ):
-        self.draw, self.grid, self.default, self.names, self.raster = draw, grid, default, names, raster
-        self.frames: dict[tuple[int, ...], tuple[str, str]] = {}
+    def __init__(self, draw: Draw, grid: dict[str, list], default: dict, names: dict[str, str], **options):
+        self.draw, self.grid, self.default, self.names = draw, grid, default, names
+        self.play, self.keep, self.title = options["play"], options["keep"], options["title"]
+        self.frames: dict[tuple[int, ...], slider_markup.Frame] = {}
+        self.axes: list = []
+        self.boxes: list = []
 
-    def frame(self, **values) -> tuple[str, str]:
-        """The picture at these values, as markup, and its sentence."""
-        fig, sentence = self.draw(**values)
-        if not (sentence.endswith(".") and " " in sentence):
-            plt.close(fig)
-            raise ValueError(
-                f"explore: expected the drawing function to return (figure, sentence), got {sentence!r}; "
-                "say in one full sentence what this frame shows"
+    def frame(self, still: bool = False, **values) -> slider_markup.Frame:
+        """The picture at these values and its two sentences; with ``still``, as pixels too."""
+        fig, seen, *heard = self.draw(**values)
+        try:
+            for sentence in (seen, *heard):
+                if not (sentence.endswith(".") and " " in sentence):
+                    raise ValueError(
+                        "explore: expected the drawing function to return (figure, sentence) or (figure, sentence "
+                        f"for eyes, sentence for ears), got {sentence!r}; say in one full sentence what this frame shows"
+                    )
+            self._hold_axes(fig, values)
+            self.boxes = hold_layout(write_powers(fig), self.boxes)
+            return slider_markup.Frame(
+                to_svg(fig), printed(seen), in_words(*heard or [seen]), to_png(fig) if still else b""
             )
-        picture = _to_png(fig) if self.raster else to_svg(fig)
-        plt.close(fig)
-        return picture, sentence
+        finally:
+            plt.close(fig)
+
+    def _hold_axes(self, fig: Figure, values: dict) -> None:
+        """Frames can be compared, and laid over each other, only if their axes stay."""
+        axes = [(*ax.get_xlim(), *ax.get_ylim()) for ax in fig.axes]
+        axes = [tuple(float(f"{v:.6g}") for v in limits) for limits in [*axes, tuple(fig.get_size_inches())]]
+        self.axes = self.axes or axes
+        if axes != self.axes:
+            raise ValueError(
+                f"explore: expected axes that stay, got the limits {axes} at {values} after {self.axes}; "
+                "set xlim and ylim once for all frames"
+            )
 
     def to_html(self) -> str:
-        """All frames of the grid, the default one visible, as one HTML element that needs no kernel."""
+        """All frames of the grid, the default one visible, as one HTML element that needs no kernel.
+
+        What is visible without a script, and after the sanitiser of a notebook that is not trusted, is one
+        picture and one sentence. See :mod:`ranklib.book.slider_markup`.
+        """
+        start = tuple(values.index(self.default[n]) for n, values in self.grid.items())
         if not self.frames:
             for key in itertools.product(*(range(len(v)) for v in self.grid.values())):
                 values = {n: v[i] for (n, v), i in zip(self.grid.items(), key)}
-                self.frames[key] = self.frame(**values)
-        start = tuple(list(v).index(self.default[n]) for n, v in self.grid.items())
-        body = "".join(
-            f'<div class="rank-frame" data-key="{",".join(map(str, key))}" role="img" '
-            f'aria-label="{html.escape(sentence)}"{"" if key == start else " hidden"}>{picture}</div>'
-            for key, (picture, sentence) in self.frames.items()
-        )
-        controls = "".join(
-            _range_input(self.names[n], [spoken(v) for v in values], i)
+                self.frames[key] = self.frame(still=key == start, **values)
+        controls = [
+            slider_markup.Control(
+                n, self.names[n], [spoken(v) for v in values], i, is_quantity(values), n == self.play
+            )
             for (n, values), i in zip(self.grid.items(), start)
-        )
-        return (
-            f'<div class="rank-explore"><fieldset class="rank-controls" hidden>{controls}</fieldset>'
-            f'<div class="rank-frames">{body}</div>'
-            f'<p class="rank-said" aria-live="polite">{html.escape(self.frames[start][1])}</p></div>'
-        )
+        ]
+        return slider_markup.explorer(self.title, controls, self.frames, start, self.keep)
 
     def to_widget(self) -> ipywidgets.Widget:
         """The live view: ipywidgets that call the drawing function again at every change."""
@@ -74,13 +87,10 @@ class Explorer:
 
         def show(_=None):
             try:
-                markup, sentence = self.frame(**{n: c.value for n, c in controls.items()})
-                picture.value = (
-                    f'<div role="img" aria-label="{html.escape(sentence)}" '
-                    f'style="max-width:520px">{markup}<p>{html.escape(sentence)}</p></div>'
-                )
+                frame = self.frame(**{n: c.value for n, c in controls.items()})
+                picture.value = slider_markup.live(frame)
             except Exception as error:  # shown in place: a widget callback has no other way to speak
-                picture.value = f"<pre>{html.escape(f'{type(error).__name__}: {error}')}</pre>"
+                picture.value = slider_markup.fault(error)
 
         for control in controls.values():
             control.observe(show, "value")
@@ -105,7 +115,9 @@ def explore(
     draw: Draw,
     default: dict | None = None,
     names: dict[str, str] | None = None,
-    raster: bool = False,
+    play: str | None = None,
+    keep: bool = False,
+    title: str = "Try it",
     **grid: Sequence,
 ) -> Explorer:
     """A picture that the reader can turn, from a drawing function and a small grid of parameter values.
@@ -113,30 +125,41 @@ def explore(
     Parameters
     ----------
     draw
-        Called with one value for each name of ``grid``; returns ``(figure, sentence)``. The sentence says
-        what this frame shows: it is the text alternative, and stands below the picture.
+        Called with one value for each name of ``grid``; returns ``(figure, sentence)`` or ``(figure, sentence
+        for eyes, sentence for ears)``. The sentence says what this frame shows. The one for eyes stands below
+        the picture, the one for ears is its text alternative and is announced when a control moves; if there
+        is one only, it is printed with real signs (``log10``, ``1e-06``, ``d_qk`` are understood) and put into
+        words for ears. All frames have the same size and the same limits of the axes.
     default
         The frame shown first; for a name left out, the first value.
     names
-        The label that a reader sees for a parameter; otherwise its name.
-    raster
-        True for clouds of many marks: frames become PNG instead of vector graphics.
+        The label that a reader sees for a parameter; otherwise its name. ``d_qk`` gets an index.
+    play
+        A parameter that is depth or time: it can be stepped and played.
+    keep
+        True where curves of several settings say more together: the reader can keep the present one in the
+        picture, under the next.
+    title
+        The legend of the controls.
     **grid
-        Parameter names and their values. Numbers become sliders, other values a choice.
+        Parameter names and their values. Numbers become a slider with ticks, anything else a choice of
+        buttons.
 
     Raises
     ------
     ValueError
-        No parameter, an empty list, more than 64 frames in all, or a default that the grid does not hold.
+        No parameter, an empty list, more than 64 frames in all, a default that the grid does not hold, ``play``
+        of what is no quantity, or, when drawing, a frame without a sentence or with other axes.
 
-    Example
-    -------
-    >>> def draw(a):
+    Examples
+    --------
+    >>> def draw(depth):
     ...     fig, ax = plt.subplots()
-    ...     _ = ax.plot([0, a])
-    ...     return fig, f"A line up to {a}."
-    >>> explore(draw, a=[1, 2], default={"a": 2})
-    Explorer(a in ['1', '2'])
+    ...     _ = ax.plot([0, depth], [1, 0.1**depth])
+    ...     _ = ax.set(xlim=(0, 3), ylim=(0, 1))
+    ...     return fig, f"At depth {depth} the line ends at {0.1**depth:.0e}."
+    >>> explore(draw, depth=[1, 2, 3], default={"depth": 2}, names={"depth": "Depth L"}, play="depth")
+    Explorer(depth in ['1', '2', '3'])
     """
     grid = {n: list(v) for n, v in grid.items()}
     count = 1
@@ -155,49 +178,37 @@ def explore(
                 f"explore: expected the default of {name!r} to be one of {grid.get(name)}, got {value!r}; "
                 "choose a frame of the grid"
             )
-    return Explorer(draw, grid, default, {n: n for n in grid} | (names or {}), raster)
+    if play is not None and not is_quantity(grid.get(play, [])):
+        raise ValueError(
+            f"explore: expected play to be a quantity, one of "
+            f"{[n for n, v in grid.items() if is_quantity(v)]}, got {play!r}; play depth or time"
+        )
+    names = {n: n for n in grid} | (names or {})
+    return Explorer(draw, grid, default, names, play=play, keep=keep, title=title)
 
 
-def spoken(value) -> str:
-    """How a parameter value is written and read aloud: 'on' and 'off', short numbers, a real minus sign.
+def is_quantity(values: Sequence) -> bool:
+    """Whether a parameter is a quantity, which has a slider, and not a choice: two numbers or more, in order.
 
     Example
     -------
-    >>> spoken(True), spoken(0.25), spoken(-3)
-    ('on', '0.25', '−3')
+    >>> is_quantity([1, 2, 5]), is_quantity([False, True]), is_quantity([1, 5, "all"])
+    (True, False, False)
     """
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, Real):
-        return f"{value:g}".replace("-", "−")
-    return str(value)
-
-
-def _range_input(label: str, values: list[str], start: int) -> str:
-    return (
-        f'<label class="rank-control"><span class="rank-name">{html.escape(label)}</span>'
-        f'<input type="range" min="0" max="{len(values) - 1}" step="1" value="{start}" '
-        f'aria-valuetext="{html.escape(values[start])}" data-values="{html.escape(json.dumps(values))}">'
-        f"<output>{html.escape(values[start])}</output></label>"
-    )
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in values)
+    return numbers and len(values) > 1 and sorted(values) == list(values)
 
 
 def _control(label: str, values: list, value):
-    """The ipywidget for one parameter: a slider for numbers, also between the grid's values."""
+    """The ipywidget for one parameter: a slider for a quantity, also between the grid's values, or buttons."""
+    label = to_markup(label)
     options = {"description": label, "value": value, "style": {"description_width": "initial"}}
-    if all(isinstance(v, Real) and not isinstance(v, bool) for v in values) and len(values) > 1:
+    options |= {"description_allow_html": True}
+    if is_quantity(values):
         low, high = min(values), max(values)
         if all(isinstance(v, int) for v in values):
             return ipywidgets.IntSlider(min=low, max=high, **options)
         return ipywidgets.FloatSlider(
             min=low, max=high, step=(high - low) / 200, readout_format=".3g", **options
         )
-    return ipywidgets.Dropdown(options=[(spoken(v), v) for v in values], **options)
-
-
-def _to_png(fig: Figure) -> str:
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png", dpi=144, metadata={"Software": None}, transparent=False)
-    plt.close(fig)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="" src="data:image/png;base64,{data}">'
+    return ipywidgets.RadioButtons(options=[(spoken(v), v) for v in values], **options)

@@ -172,7 +172,7 @@ def draw_matrix(ax: Axes, matrix: Tensor, limit: Real) -> None:
         share = min(abs(float(value)) / limit, 1)
         full = np.array(mpl.colors.to_rgb(ROLES["attention" if value > 0 else "bound"].light))
         # The tiles keep their colours in both themes, and so must what is written on them.
-        fill, ink = 1 - share * (1 - full), "#FEFEFE" if share > 0.5 else "#1B1B1B"
+        fill, ink = 1 - 0.5 * share * (1 - full), "#1B1B1B"
         ax.add_patch(
             plt.Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=fill, edgecolor="#1B1B1B", linewidth=0.5)
         )

@@ -19,7 +19,6 @@ from ranklib._checks import (
     require_instance,
     require_shape,
 )
-from ranklib._threads import eigenvalues
 from ranklib.measures.attention import dobrushin
 from ranklib.measures.tokens import raw_oscillation
 
@@ -129,4 +128,4 @@ def check_product(
 
 
 def _radius(q: Tensor) -> float:
-    return float(eigenvalues(q).abs().max())
+    return float(torch.linalg.eigvals(q).abs().max())

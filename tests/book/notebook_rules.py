@@ -172,17 +172,6 @@ def figures_are_described_and_asserted(nb):
             yield f"slider whose arrays are asserted neither here nor in the cell before: {head(cell)}"
 
 
-def frames_fit(nb):
-    size = sum(
-        len(o.data["text/html"].encode())
-        for c in code_of(nb)
-        for o in c.outputs
-        if "text/html" in o.get("data", {})
-    )
-    if size > FRAMES_LIMIT:
-        yield f"frames take {size} bytes, expected at most {FRAMES_LIMIT}"
-
-
 def exercises_are_whole(nb):
     """Four to six of them, or none. After each stand a cell that checks and a folded solution."""
     pieces = [
@@ -240,6 +229,74 @@ def links_find_chapters(nb):
             yield f"link to a file that is not there: {target}"
 
 
+def formulas_in_quotations_are_on_one_line(nb):
+    """JupyterLab takes formulas out before it reads Markdown: the > of a second line becomes mathematics."""
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            for line in without_code(cell.source).split("\n"):
+                marks = re.findall(r"(?<!\\)\$\$?", line)
+                odd = marks.count("$") % 2 or marks.count("$$") % 2
+                if re.match(r"\s*(?:[-*]\s+)?>", line) and odd:
+                    yield f"formula that begins or ends on another line of a quotation: {line[:60]}"
+                if re.match(r"\s*>.*\\(?:\[|\]|begin\{(?:align|equation))", line) and "$" not in line:
+                    yield f"formula without dollars in a quotation: {line[:60]}"
+
+
+def links_find_their_place(nb):
+    """Outside of the book only an anchor is a target: headings have other names in each program."""
+    text = without_code(prose_of(nb))
+    places = re.findall(r'<a id="([\w-]+)"></a>', text)
+    yield from (f"place that is named twice: {p}" for p in sorted({p for p in places if places.count(p) > 1}))
+    for goal in sorted(set(re.findall(r"\]\(#([^)\s]+)\)", text)) - set(places)):
+        yield f'link without a target: put <a id="{goal}"></a> there'
+
+
+def labels_are_targets(nb):
+    for label in re.findall(r"^>.*<!--\s*([\w-]+)", prose_of(nb), re.M):
+        yield f'label in a comment, which no link finds: write <a id="{label}"></a>'
+
+
+def hidden_cells_are_folded(nb):
+    """The book's tag means nothing elsewhere: JupyterLab and Colab have their own words."""
+    for cell in code_of(nb):
+        hidden = bool({"hide-input", "hide-cell"} & set(cell.metadata.get("tags", [])))
+        folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+        if not hidden == folded == (cell.metadata.get("cellView") == "form"):
+            yield f"hidden in one program and open in another: {head(cell)}"
+
+
+def a_badge_stands_on_top(nb):
+    first = nb.cells[0]
+    link = (
+        r"\]\(https://colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/main/chapters/[\w-]+\.ipynb\)$"
+    )
+    if "colab-badge" not in first.metadata.get("tags", []) or not re.search(link, first.source):
+        yield "no Colab badge in a first cell with the tag colab-badge"
+
+
+def pictures_need_no_trust(nb):
+    """What a notebook from elsewhere shows: PNG for each figure, one picture and one sentence for each slider."""
+    for cell in code_of(nb):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if "image/svg+xml" in data and "image/png" not in data:
+                yield f"figure without a PNG: {head(cell)}"
+            if "rank-explore" in (markup := data.get("text/html", "")):
+                left = re.sub(r"<template.*?</template>", "", markup, flags=re.S)
+                if (
+                    len(re.findall(r'<img alt="[^"]+" src="data:image/png;base64,', left)) != 1
+                    or "<svg" in left
+                ):
+                    yield f"slider that shows not exactly one picture: {head(cell)}"
+                if re.search(r"<(?:input|fieldset|legend|button)", left):
+                    yield f"slider whose controls are left when its markup is cleaned: {head(cell)}"
+
+
+def the_notebook_is_light(nb):
+    if (size := len(nbformat.writes(nb).encode())) > FRAMES_LIMIT:
+        yield f"the notebook takes {size} bytes, expected at most {FRAMES_LIMIT}"
+
+
 RULES: list[Callable] = [
     run_in_order,
     clean_outputs,
@@ -248,7 +305,13 @@ RULES: list[Callable] = [
     plain_markdown,
     no_dead_widgets,
     figures_are_described_and_asserted,
-    frames_fit,
+    the_notebook_is_light,
+    formulas_in_quotations_are_on_one_line,
+    links_find_their_place,
+    labels_are_targets,
+    hidden_cells_are_folded,
+    a_badge_stands_on_top,
+    pictures_need_no_trust,
     exercises_are_whole,
     folds_are_well_formed,
     references_agree,

@@ -16,6 +16,7 @@ from tests.book.notebook_rules import (
     FRAMES_LIMIT,
     PICTURES,
     RULES,
+    a_badge_stands_on_top,
     calls,
     clean_outputs,
     code_of,
@@ -23,17 +24,22 @@ from tests.book.notebook_rules import (
     faults,
     figures_are_described_and_asserted,
     folds_are_well_formed,
-    frames_fit,
+    formulas_in_quotations_are_on_one_line,
+    hidden_cells_are_folded,
     kinds,
+    labels_are_targets,
     links_find_chapters,
+    links_find_their_place,
     no_dead_widgets,
     no_machine_paths,
+    pictures_need_no_trust,
     plain_markdown,
     promised_outputs,
     prose_of,
     read,
     references_agree,
     run_in_order,
+    the_notebook_is_light,
 )
 
 # ---------------------------------------------------------------- the chapters
@@ -162,6 +168,18 @@ def grow_frames(cell):
     next(o for o in cell.outputs if "text/html" in o.get("data", {})).data["text/html"] += " " * FRAMES_LIMIT
 
 
+def drop_kind(cell, kind):
+    for output in cell.outputs:
+        output.get("data", {}).pop(kind, None)
+
+
+def unfold_frame(cell):
+    data = next(o for o in cell.outputs if "text/html" in o.get("data", {})).data
+    data["text/html"] = re.sub(
+        r"<template[^>]*><!--(<svg.*?)--></template>", r"\1", data["text/html"], count=1, flags=re.S
+    )
+
+
 def drop_exercises(nb):
     seen = 0
     for cell in list(nb.cells):
@@ -259,7 +277,33 @@ PLANTED = [
         has(explores),
         lambda nb: drop_asserts(nb, explores),
     ),
-    ("large frames", frames_fit, has(explores), edit_cell(explores, grow_frames)),
+    ("large frames", the_notebook_is_light, has(explores), edit_cell(explores, grow_frames)),
+    ("formula on lines", formulas_in_quotations_are_on_one_line, code, add_text("> so\n>\n> $$\n> a\n> $$")),
+    ("inline formula on lines", formulas_in_quotations_are_on_one_line, code, add_text("> so $a +\n> b$")),
+    (
+        "bare environment",
+        formulas_in_quotations_are_on_one_line,
+        code,
+        add_text("> \\begin{align}\n> a\n> \\end{align}"),
+    ),
+    (
+        "link to a heading",
+        links_find_their_place,
+        code,
+        add_text("[there](#some-heading)\n\n## Some heading"),
+    ),
+    ("two places", links_find_their_place, code, add_text('<a id="x-y"></a>\n\n<a id="x-y"></a>')),
+    ("label in a comment", labels_are_targets, code, add_text("> **Theorem (A).** <!-- thm-a --> It is.")),
+    ("open hidden cell", hidden_cells_are_folded, code, lambda nb: code_of(nb)[0].metadata.pop("jupyter")),
+    ("no form in Colab", hidden_cells_are_folded, code, lambda nb: code_of(nb)[0].metadata.pop("cellView")),
+    ("no badge", a_badge_stands_on_top, code, lambda nb: nb.cells.pop(0)),
+    (
+        "figure without PNG",
+        pictures_need_no_trust,
+        has(pictured),
+        edit_cell(pictured, lambda c: drop_kind(c, "image/png")),
+    ),
+    ("two pictures", pictures_need_no_trust, has(explores), edit_cell(explores, unfold_frame)),
     ("three exercises", exercises_are_whole, exercised, drop_exercises),
     ("exercise without check", exercises_are_whole, exercised, drop_checks),
     (
@@ -334,7 +378,7 @@ def test_every_rule_has_a_planted_fault():
         "a formula $\\{x\\}$ and $\\frac{a}{b}$ and `code`",
         "```python\nx = {1: 2}\n```",
         "the words `{cite}` and `:::` in code",
-        "> **Theorem (A).** <!-- thm-a --> text",
+        '> **Theorem (A).** <a id="thm-a"></a> text',
         "time 12:30, (see) = nothing",
     ],
 )

@@ -61,7 +61,9 @@ def test_chapters_are_counted_in_the_order_of_the_table_of_contents():
 
 
 def test_labels_of_figures_are_used_once():
-    labels = re.findall(r"<!-- (fig-[\w-]+) -->", "".join(c.source for p in CHAPTERS for c in read(p).cells))
+    labels = re.findall(
+        r'<a id="(fig-[\w-]+)"></a>', "".join(c.source for p in CHAPTERS for c in read(p).cells)
+    )
     assert sorted(labels) == sorted(BOOK.figures)
 
 
@@ -79,7 +81,7 @@ def test_links_captions_and_labels_get_numbers():
     assert written(f"> [*{title.replace(' ', chr(10) + '> ', 1)}*](one-head.ipynb)")[0].startswith(
         "> [Chapter"
     )
-    assert written("**Figure.** *A*", "text", "**Figure (B).** <!-- fig-b --> *B*") == [
+    assert written("**Figure.** *A*", "text", '**Figure (B).** <a id="fig-b"></a> *B*') == [
         f"**Figure {here}.1.** *A*",
         "text",
         f"(fig-b)=\n**Figure {here}.2 (B).** *B*",

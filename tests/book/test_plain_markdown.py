@@ -15,7 +15,7 @@ def lines(text: str) -> list[str]:
 @pytest.mark.parametrize("kind", THEOREMS)
 def test_theorem_kinds_become_numbered_boxes(kind):
     text = rewrite(
-        f"Before.\n\n> **{kind.capitalize()} (Mean centre).** <!-- thm-mean --> The mean.\n> Its rest."
+        f'Before.\n\n> **{kind.capitalize()} (Mean centre).** <a id="thm-mean"></a> The mean.\n> Its rest.'
         "\n\nAfter."
     )
     assert lines(text) == [
@@ -37,7 +37,7 @@ def test_other_kinds_become_admonitions_with_their_class(kind, css):
         "One line.",
         ":::::",
     ]
-    titled = lines(rewrite(f"> **{kind} (In short).** <!-- q-short -->\n> One line."))
+    titled = lines(rewrite(f'> **{kind} (In short).** <a id="q-short"></a>\n> One line.'))
     assert titled == [
         f":::::{{admonition}} [{kind}]{{.kind}} In short",
         f":class: {css}",
@@ -52,7 +52,7 @@ def test_each_kind_of_admonition_has_a_class_of_its_own():
 
 
 def test_exercise_with_a_difficulty_before_its_text():
-    text = rewrite("> **Exercise (Three tokens).** <!-- ex-three --> ●● 10 min ★ What drops?")
+    text = rewrite('> **Exercise (Three tokens).** <a id="ex-three"></a> ●● 10 min ★ What drops?')
     assert lines(text) == [
         ":::::{exercise} Three tokens",
         ":label: ex-three",
@@ -94,7 +94,7 @@ def test_display_maths_list_and_code_inside_a_box_keep_their_lines():
         "x = 1",
         "```",
     ]
-    quoted = "\n".join(f"> {line}".rstrip() for line in ["**Theorem (A).** <!-- thm-a -->", *body])
+    quoted = "\n".join(f"> {line}".rstrip() for line in ['**Theorem (A).** <a id="thm-a"></a>', *body])
     out = rewrite(quoted).split("\n")
     assert out[out.index(":label: thm-a") + 3 : out.index(":::::")] == body
 

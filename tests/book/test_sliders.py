@@ -1,6 +1,6 @@
 """The two views of an Explorer: frames for the built page, widgets for a live kernel."""
 
-import json
+import html
 import re
 from html.parser import HTMLParser
 
@@ -9,6 +9,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
+from ranklib.book import slider_markup
+from ranklib.book.labels import label
 from ranklib.book.sliders import MAX_FRAMES, Explorer, explore
 from ranklib.book.style import ROLES, role, use_book_style
 
@@ -18,6 +20,7 @@ SHARP = 'A "sharp" & <b>bold</b> view'
 def draw(a, kind="x"):
     fig, ax = plt.subplots(figsize=(2, 1.5))
     ax.plot([0, 1], [0, a], **role("attention"))
+    ax.set(xlim=(0, 1), ylim=(0, 5))
     ax.set_title(f"a = {a}, {kind}")
     return fig, f'{SHARP} up to {a}, kind "{kind}".'
 
@@ -73,7 +76,7 @@ def test_explore_refuses_a_grid_it_cannot_show(grid, default, message):
 
 
 def test_the_largest_grid_is_allowed():
-    assert isinstance(explore(draw, a=range(MAX_FRAMES)), Explorer)
+    assert isinstance(explore(draw, a=list(range(MAX_FRAMES))), Explorer)
 
 
 @pytest.mark.parametrize("sentence", ["", "figure", "no full stop at the end", "Word."])
@@ -84,43 +87,124 @@ def test_a_frame_without_a_sentence_is_an_error_and_leaves_no_figure_open(senten
     assert plt.get_fignums() == before
 
 
-def test_html_has_one_frame_for_each_grid_point_and_shows_only_the_default(explorer):
-    frames = Elements(explorer.to_html()).of_class("rank-frame")
-    assert [f["data-key"] for f in frames] == ["0,0", "0,1", "1,0", "1,1", "2,0", "2,1"]
-    assert [f["data-key"] for f in frames if "hidden" not in f] == ["1,0"]
-    assert {f["role"] for f in frames} == {"img"}
+def folded(markup: str, name: str) -> list[tuple[dict, str]]:
+    """The templates of one class: their attributes and what their comment holds."""
+    found = re.findall(r"<template ([^>]*)><!--(.*?)--></template>", markup, re.S)
+    found = [(Elements(f"<a {attributes}>").tags[0][1], inside) for attributes, inside in found]
+    return [(attributes, inside) for attributes, inside in found if attributes["class"] == name]
+
+
+def visible(markup: str) -> Elements:
+    """What stands outside of templates: all that is left without a script."""
+    return Elements(re.sub(r"<template.*?</template>", "", markup, flags=re.S))
+
+
+def test_html_has_one_frame_for_each_grid_point_and_shows_the_default_as_pixels(explorer):
+    markup = explorer.to_html()
+    frames = folded(markup, "rank-frame-of")
+    assert [f["data-key"] for f, _ in frames] == ["0,0", "0,1", "1,0", "1,1", "2,0", "2,1"]
+    assert all(picture.startswith("<svg") and picture.endswith("</svg>") for _, picture in frames)
+    shown = visible(markup)
+    (image,) = [attrs for tag, attrs in shown.tags if tag == "img"]
+    assert image["src"].startswith("data:image/png;base64,iVBOR")
+    assert image["alt"] == dict(frames[2][0])["data-heard"] == f'{SHARP} up to 2, kind "x".'
+    assert not any(tag in ("svg", "input", "fieldset") for tag, _ in shown.tags)
+    assert "".join(shown.texts) == f'{SHARP} up to 2, kind "x".'
 
 
 def test_every_frame_shows_and_says_its_own_values(explorer):
-    markup = explorer.to_html()
-    frames = Elements(markup).of_class("rank-frame")
+    frames = folded(explorer.to_html(), "rank-frame-of")
     expected = [f'{SHARP} up to {a}, kind "{kind}".' for a in (1, 2, 5) for kind in ("x", "<y>")]
-    assert [f["aria-label"] for f in frames] == expected
-    pictures = re.split(r'<div class="rank-frame"', markup)[1:]
+    assert [f["data-heard"] for f, _ in frames] == expected
+    assert [html.unescape(f["data-seen"]) for f, _ in frames] == expected
     titles = [f"a = {a}, {kind}" for a in (1, 2, 5) for kind in ("x", "&lt;y&gt;")]
-    assert all(title in picture for title, picture in zip(titles, pictures, strict=True))
-    said = markup.split('class="rank-said"')[1]
-    assert Elements(f"<p{said}").texts == [expected[2]]
+    assert all(title in picture for title, (_, picture) in zip(titles, frames, strict=True))
+
+
+def test_eyes_and_ears_get_their_own_sentences():
+    def fig():
+        return plt.subplots(figsize=(2, 1.5))[0]
+
+    (one,) = folded(
+        explore(lambda a: (fig(), f"d_qk {a}: log10 is -631, below 1e-06."), a=[8]).to_html(), "rank-frame-of"
+    )
+    assert one[0]["data-seen"] == "d<sub>qk</sub> 8: log₁₀ is −631, below 10⁻⁶."
+    assert one[0]["data-heard"] == "d q k 8: log base ten is minus 631, below 10 to the minus 6."
+    (two,) = folded(
+        explore(lambda a: (fig(), "It falls to 0.", "Heard -1 only."), a=[8]).to_html(), "rank-frame-of"
+    )
+    assert (two[0]["data-seen"], two[0]["data-heard"]) == ("It falls to 0.", "Heard minus 1 only.")
+
+
+def test_the_longest_sentence_keeps_its_room():
+    said = ["It is so.", "It is a very much longer sentence.", "It is not."]
+    markup = explore(lambda a: (plt.subplots(figsize=(2, 1.5))[0], said[a]), a=[0, 1, 2]).to_html()
+    assert visible(markup).of_class("rank-seen")[0]["data-longest"] == said[1]
 
 
 def test_words_of_the_author_are_escaped(explorer):
     markup = explorer.to_html()
     assert "<b>" not in markup and "<y>" not in markup and "<end>" not in markup
-    names = [text for text in Elements(markup).texts if text.startswith("Top")]
-    assert names == ["Top & <end>"]
+    ((_, controls),) = folded(markup, "rank-controls-of")
+    assert "Top & <end>" in Elements(controls).texts
 
 
-def test_controls_are_native_and_hidden_until_the_script_runs(explorer):
-    page = Elements(explorer.to_html())
-    assert "hidden" in page.of_class("rank-controls")[0]
-    inputs = [attrs for tag, attrs in page.tags if tag == "input"]
-    assert [(i["type"], i["min"], i["max"], i["step"], i["value"]) for i in inputs] == [
-        ("range", "0", "2", "1", "1"),
-        ("range", "0", "1", "1", "0"),
+def test_a_quantity_is_a_slider_with_ticks_and_a_choice_is_buttons(explorer):
+    ((_, controls),) = folded(explorer.to_html(), "rank-controls-of")
+    page = Elements(controls)
+    slider, *radios = [attrs for tag, attrs in page.tags if tag == "input"]
+    assert [slider[k] for k in ("type", "min", "max", "step", "value")] == ["range", "0", "2", "1", "1"]
+    assert slider["aria-valuetext"] == "2" and slider["data-texts"] == slider["data-words"] == "1|2|5"
+    assert [(r["type"], r["value"], r["data-text"], "checked" in r) for r in radios] == [
+        ("radio", "0", "x", True),
+        ("radio", "1", "<y>", False),
     ]
-    assert [i["aria-valuetext"] for i in inputs] == ["2", "x"]
-    assert [json.loads(i["data-values"]) for i in inputs] == [["1", "2", "5"], ["x", "<y>"]]
-    assert sum(tag == "label" for tag, _ in page.tags) == 2, "each input has its label around it"
+    assert len({r["name"] for r in radios}) == 1
+    assert sum(tag == "legend" for tag, _ in page.tags) == sum(tag == "fieldset" for tag, _ in page.tags) == 2
+    assert sum(tag == "i" for tag, _ in page.tags) == 3, "one tick a value"
+    assert controls.count("aria-live") + controls.count('role="status"') == 1, "announced once"
+
+
+@pytest.mark.parametrize("count", [2, 5, 6, 7, 11, 41])
+def test_at_most_six_ticks_are_written_the_first_and_the_last_among_them(count):
+    explorer = explore(draw, a=list(range(count)))
+    explorer.axes = None
+    control = slider_markup.Control("a", "a", [str(i) for i in range(count)], 0, True, False)
+    ticks = re.findall(r"<i [^>]*>([^<]*)</i>", slider_markup._slider(control))
+    written = [t for t in ticks if t]
+    assert len(ticks) == count and 2 <= len(written) <= 7
+    assert (ticks[0], ticks[-1]) == ("0", str(count - 1))
+
+
+def test_only_depth_and_time_are_played():
+    ((_, plain),) = folded(explore(draw, a=[1, 2]).to_html(), "rank-controls-of")
+    ((_, played),) = folded(explore(draw, a=[1, 2], play="a").to_html(), "rank-controls-of")
+    assert "data-do" not in plain and re.findall(r'data-do="(\w+)"', played) == ["back", "play", "on"]
+    with pytest.raises(ValueError, match="play to be a quantity, one of \\['a'\\], got 'kind'"):
+        explore(draw, a=[1, 2], kind=["x", "y"], play="kind")
+
+
+def test_axes_that_move_are_an_error():
+    def moves(a):
+        fig, ax = plt.subplots(figsize=(2, 1.5))
+        ax.set(xlim=(0, a))
+        return fig, f"A line up to {a}."
+
+    with pytest.raises(ValueError, match="expected axes that stay.*at {'a': 2}.*set xlim and ylim"):
+        explore(moves, a=[1, 2]).to_html()
+
+
+def test_axes_stand_in_the_same_place_whatever_is_labelled():
+    def labelled(a):
+        fig, ax = plt.subplots(figsize=(3, 2))
+        (line,) = ax.plot([0, 2], [0, 1])
+        ax.set(xlim=(0, 2), ylim=(0, 1))
+        label(ax, "a long label" * (a > 1) or "-", line)
+        return fig, f"The axes stay at {a}."
+
+    frames = folded(explore(labelled, a=[1, 2]).to_html(), "rank-frame-of")
+    spines = [re.findall(r'<path d="([^"]*)" style="fill: none[^"]*miter', picture) for _, picture in frames]
+    assert spines[0] and spines[0] == spines[1]
 
 
 def test_identifiers_are_unique_across_frames_and_references_find_them(explorer):
@@ -128,7 +212,7 @@ def test_identifiers_are_unique_across_frames_and_references_find_them(explorer)
     ids = re.findall(r'\bid="([^"]+)"', markup)
     used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', markup))
     assert ids and len(ids) == len(set(ids))
-    assert {a or b for a, b in used} == set(ids)
+    assert {a or b for a, b in used} == set(ids) - {"a-kind"}
 
 
 def test_colours_are_variables_of_the_page(explorer):
@@ -161,16 +245,6 @@ def test_frames_are_drawn_once_and_figures_closed():
     assert calls == [1, 2, 5] and plt.get_fignums() == before
 
 
-def test_raster_frames_are_png_without_text_of_their_own():
-    explorer = explore(draw, a=[1, 2], raster=True)
-    page = Elements(explorer.to_html())
-    pictures = [attrs for tag, attrs in page.tags if tag == "img"]
-    assert len(pictures) == 2 and not any(tag == "svg" for tag, _ in page.tags)
-    assert all(p["alt"] == "" and p["src"].startswith("data:image/png;base64,iVBOR") for p in pictures)
-    assert pictures[0]["src"] != pictures[1]["src"]
-    assert explorer.to_html() == explore(draw, a=[1, 2], raster=True).to_html()
-
-
 def widgets_of(root) -> list:
     return [root, *(w for child in getattr(root, "children", ()) for w in widgets_of(child))]
 
@@ -200,7 +274,7 @@ def test_the_widget_view_recomputes_at_every_change_also_between_grid_values():
 
 
 def test_the_widget_view_offers_what_the_grid_holds():
-    explorer = explore(lambda a, b, c: draw(a), a=[3, 1, 2], b=[False, True], c=[0.5, 2.5], default={"a": 2})
+    explorer = explore(lambda a, b, c: draw(a), a=[1, 2, 3], b=[False, True], c=[0.5, 2.5], default={"a": 2})
     whole, switch, real, _ = explorer.to_widget().children
     assert isinstance(whole, ipywidgets.IntSlider) and (whole.min, whole.max, whole.value) == (1, 3, 2)
     assert switch.options == (("off", False), ("on", True)) and switch.value is False
@@ -229,7 +303,7 @@ def test_no_output_and_no_interact_is_used(explorer, monkeypatch):
         monkeypatch.setattr(ipywidgets, name, banned)
     bundle = explorer._repr_mimebundle_()
     kinds = {type(w).__name__ for w in widgets_of(explorer.widget)}
-    assert kinds == {"VBox", "IntSlider", "Dropdown", "HTML"}
+    assert kinds == {"VBox", "IntSlider", "RadioButtons", "HTML"}
     assert explorer.widget.model_id == bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
 
 

@@ -82,7 +82,7 @@ def unmatched(labels, calls, checks, slug):
         if label not in checks:
             yield f"exercise {label!r} of {slug} has no check: write @exercise(...) def {function} in {file}"
         if label not in labels:
-            yield f"{file}: {function} has no exercise: label one '<!-- ex-{label} -->' in chapters/{slug}.ipynb"
+            yield f"{file}: {function} has no exercise: label one '<a id=\"ex-{label}\"></a>' in chapters/{slug}.ipynb"
         if label not in calls:
             yield f"exercise {label!r} of {slug} has no cell: add one that ends in rl.check({label!r}, answer)"
 
@@ -90,7 +90,7 @@ def unmatched(labels, calls, checks, slug):
 def labels_and_calls(path):
     cells = nbformat.read(path, 4).cells
     text, code = ("\n".join(c.source for c in cells if c.cell_type == kind) for kind in ("markdown", "code"))
-    return re.findall(r"<!-- ex-([\w-]+) -->", text), re.findall(r'^rl\.check\("([\w-]+)"', code, re.M)
+    return re.findall(r'<a id="ex-([\w-]+)"></a>', text), re.findall(r'^rl\.check\("([\w-]+)"', code, re.M)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -114,7 +114,7 @@ def test_what_is_forgotten_is_named_with_the_remedy():
         "exercise 'a-b' of one-head has no check: write @exercise(...) def a_b in ranklib/exercises/one_head.py"
     ]
     assert "has no cell: add one that ends in rl.check('a', answer)" in [*unmatched("a", "", "a", "mlps")][0]
-    assert "label one '<!-- ex-a -->' in chapters/mlps.ipynb" in [*unmatched("", "a", "a", "mlps")][0]
+    assert "label one '<a id=\"ex-a\"></a>' in chapters/mlps.ipynb" in [*unmatched("", "a", "a", "mlps")][0]
 
 
 def test_what_the_solution_of_worst_mean_says():
