@@ -47,7 +47,7 @@ FAULTS = [
     Fault("paper/least", "torch.where(width > 0, width / self.lower", "torch.where(width > 0, width / self.upper", "relative to the wrong end"),
     Fault("paper/certificate", "max(0.5 * float(np.abs(y - y[far])", "max(0.55 * float(np.abs(y - y[far])",
           "a lower bound too large"),
-    Fault("paper/constants", "(kappa(osc / 2).square() / 2 +", "(kappa(osc / 2).square() / 2.02 +", "a wrong constant"),
+    Fault("paper/constants", "kappa(osc / 2).square() / 2 +", "kappa(osc / 2).square() / 2.02 +", "a wrong constant"),
     Fault("paper/sizes", "e.amax(-1) - e.amin(-1)", "e.amax(-2) - e.amin(-2)", "a swapped axis"),
     Fault("paper/bounds", "vartheta(2 * s.lam), s.q * s.w_inf", "vartheta(2 * s.lam), s.q * s.w_1", "columns for rows"),
     Fault("paper/checks", "self.log10_upper <= self.log10_bound", "self.log10_lower <= self.log10_bound",
@@ -55,8 +55,8 @@ FAULTS = [
     Fault("paper/depth", "(3.0**depth - 1) / 2", "(3.0**depth - 1) / 3", "the exponent of c"),
     Fault("paper/enclosure", "value * (1 + width), centre", "value * (1 - width), centre", "an enclosure that is none"),
     Fault("paper/counterexamples", "/ w / 16", "/ w / 15", "a wrong constant"),
-    Fault("paper/movers", "kinks = (alpha, beta, (alpha + beta - delta) / 2,",
-          "kinks = (alpha, beta, (alpha + beta + delta) / 2,", "one kink forgotten"),
+    Fault("paper/movers", "total + weight * (gain - 1), total + gain - 1", "total + weight * (gain - 1), total + gain",
+          "an off-by-one in a sum of weights"),
     Fault("theory/diameters", "return (osc / 4).tanh()", "return (osc / 4.04).tanh()", "a wrong constant of the bound"),
     Fault("theory/paths", "p[..., head, :, :] @ p_path", "p_path @ p[..., head, :, :]", "the order of the layers"),
     Fault("theory/path_sums", "variance + module.eps", "variance - module.eps", "a sign"),
@@ -180,6 +180,11 @@ def first_red(tree: Path) -> str:
 def judge(faults: list[Fault], folder: Path) -> Iterator[tuple[Fault, str, str, float]]:
     """Each fault with the command that catches it ('' if none), the test that fails, and the seconds it took."""
     trees = [copy_tree(folder / str(i)) for i in range(WORKERS)]
+    _, status = os.waitpid(fork_pytest(trees[0], ["--collect-only", "tests"]), 0)
+    if status:
+        sys.exit(
+            f"expected tests that can be collected before any fault is planted; {first_red(trees[0])}; try 'make setup'"
+        )
     waiting, running = list(faults), {}
     while waiting or running:
         while waiting and trees:
