@@ -57,6 +57,7 @@ FAULTS = [
     Fault("paper/counterexamples", "/ w / 16", "/ w / 15", "a wrong constant"),
     Fault("paper/movers", "total + weight * (gain - 1), total + gain - 1", "total + weight * (gain - 1), total + gain",
           "an off-by-one in a sum of weights"),
+    Fault("theory/sizes", "sizes[norm]() / attention.dims.dim_qk**0.5", "sizes[norm]() / attention.dims.dim_qk", "a root forgotten"),
     Fault("theory/diameters", "return (osc / 4).tanh()", "return (osc / 4.04).tanh()", "a wrong constant of the bound"),
     Fault("theory/paths", "p[..., head, :, :] @ p_path", "p_path @ p[..., head, :, :]", "the order of the layers"),
     Fault("theory/path_sums", "variance + module.eps", "variance - module.eps", "a sign"),

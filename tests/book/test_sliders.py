@@ -1,55 +1,17 @@
 """The two views of an Explorer: frames for the built page, widgets for a live kernel."""
 
-import html
 import re
-from html.parser import HTMLParser
 
 import ipywidgets
-import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-from ranklib.book import slider_markup
 from ranklib.book.labels import label
 from ranklib.book.sliders import MAX_FRAMES, Explorer, explore
-from ranklib.book.style import ROLES, role, use_book_style
+from tests.book import example_explorer
+from tests.book.example_explorer import draw, folded
 
-SHARP = 'A "sharp" & <b>bold</b> view'
-
-
-def draw(a, kind="x"):
-    fig, ax = plt.subplots(figsize=(2, 1.5))
-    ax.plot([0, 1], [0, a], **role("attention"))
-    ax.set(xlim=(0, 1), ylim=(0, 5))
-    ax.set_title(f"a = {a}, {kind}")
-    return fig, f'{SHARP} up to {a}, kind "{kind}".'
-
-
-class Elements(HTMLParser):
-    """All start tags with their attributes, and the text of each class's element."""
-
-    def __init__(self, markup: str):
-        super().__init__()
-        self.tags: list[tuple[str, dict]] = []
-        self.texts: list[str] = []
-        self.feed(markup)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    def of_class(self, name: str) -> list[dict]:
-        return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]
-
-
-@pytest.fixture
-def explorer():
-    return explore(
-        draw, a=[1, 2, 5], kind=["x", "<y>"], default={"a": 2}, names={"a": "Top & <end>", "kind": "Kind"}
-    )
+explorer = example_explorer.explorer
 
 
 @pytest.mark.parametrize(
@@ -87,40 +49,6 @@ def test_a_frame_without_a_sentence_is_an_error_and_leaves_no_figure_open(senten
     assert plt.get_fignums() == before
 
 
-def folded(markup: str, name: str) -> list[tuple[dict, str]]:
-    """The templates of one class: their attributes and what their comment holds."""
-    found = re.findall(r"<template ([^>]*)><!--(.*?)--></template>", markup, re.S)
-    found = [(Elements(f"<a {attributes}>").tags[0][1], inside) for attributes, inside in found]
-    return [(attributes, inside) for attributes, inside in found if attributes["class"] == name]
-
-
-def visible(markup: str) -> Elements:
-    """What stands outside of templates: all that is left without a script."""
-    return Elements(re.sub(r"<template.*?</template>", "", markup, flags=re.S))
-
-
-def test_html_has_one_frame_for_each_grid_point_and_shows_the_default_as_pixels(explorer):
-    markup = explorer.to_html()
-    frames = folded(markup, "rank-frame-of")
-    assert [f["data-key"] for f, _ in frames] == ["0,0", "0,1", "1,0", "1,1", "2,0", "2,1"]
-    assert all(picture.startswith("<svg") and picture.endswith("</svg>") for _, picture in frames)
-    shown = visible(markup)
-    (image,) = [attrs for tag, attrs in shown.tags if tag == "img"]
-    assert image["src"].startswith("data:image/png;base64,iVBOR")
-    assert image["alt"] == dict(frames[2][0])["data-heard"] == f'{SHARP} up to 2, kind "x".'
-    assert not any(tag in ("svg", "input", "fieldset") for tag, _ in shown.tags)
-    assert "".join(shown.texts) == f'{SHARP} up to 2, kind "x".'
-
-
-def test_every_frame_shows_and_says_its_own_values(explorer):
-    frames = folded(explorer.to_html(), "rank-frame-of")
-    expected = [f'{SHARP} up to {a}, kind "{kind}".' for a in (1, 2, 5) for kind in ("x", "<y>")]
-    assert [f["data-heard"] for f, _ in frames] == expected
-    assert [html.unescape(f["data-seen"]) for f, _ in frames] == expected
-    titles = [f"a = {a}, {kind}" for a in (1, 2, 5) for kind in ("x", "&lt;y&gt;")]
-    assert all(title in picture for title, (_, picture) in zip(titles, frames, strict=True))
-
-
 def test_eyes_and_ears_get_their_own_sentences():
     def fig():
         return plt.subplots(figsize=(2, 1.5))[0]
@@ -134,46 +62,6 @@ def test_eyes_and_ears_get_their_own_sentences():
         explore(lambda a: (fig(), "It falls to 0.", "Heard -1 only."), a=[8]).to_html(), "rank-frame-of"
     )
     assert (two[0]["data-seen"], two[0]["data-heard"]) == ("It falls to 0.", "Heard minus 1 only.")
-
-
-def test_the_longest_sentence_keeps_its_room():
-    said = ["It is so.", "It is a very much longer sentence.", "It is not."]
-    markup = explore(lambda a: (plt.subplots(figsize=(2, 1.5))[0], said[a]), a=[0, 1, 2]).to_html()
-    assert visible(markup).of_class("rank-seen")[0]["data-longest"] == said[1]
-
-
-def test_words_of_the_author_are_escaped(explorer):
-    markup = explorer.to_html()
-    assert "<b>" not in markup and "<y>" not in markup and "<end>" not in markup
-    ((_, controls),) = folded(markup, "rank-controls-of")
-    assert "Top & <end>" in Elements(controls).texts
-
-
-def test_a_quantity_is_a_slider_with_ticks_and_a_choice_is_buttons(explorer):
-    ((_, controls),) = folded(explorer.to_html(), "rank-controls-of")
-    page = Elements(controls)
-    slider, *radios = [attrs for tag, attrs in page.tags if tag == "input"]
-    assert [slider[k] for k in ("type", "min", "max", "step", "value")] == ["range", "0", "2", "1", "1"]
-    assert slider["aria-valuetext"] == "2" and slider["data-texts"] == slider["data-words"] == "1|2|5"
-    assert [(r["type"], r["value"], r["data-text"], "checked" in r) for r in radios] == [
-        ("radio", "0", "x", True),
-        ("radio", "1", "<y>", False),
-    ]
-    assert len({r["name"] for r in radios}) == 1
-    assert sum(tag == "legend" for tag, _ in page.tags) == sum(tag == "fieldset" for tag, _ in page.tags) == 2
-    assert sum(tag == "i" for tag, _ in page.tags) == 3, "one tick a value"
-    assert controls.count("aria-live") + controls.count('role="status"') == 1, "announced once"
-
-
-@pytest.mark.parametrize("count", [2, 5, 6, 7, 11, 41])
-def test_at_most_six_ticks_are_written_the_first_and_the_last_among_them(count):
-    explorer = explore(draw, a=list(range(count)))
-    explorer.axes = None
-    control = slider_markup.Control("a", "a", [str(i) for i in range(count)], 0, True, False)
-    ticks = re.findall(r"<i [^>]*>([^<]*)</i>", slider_markup._slider(control))
-    written = [t for t in ticks if t]
-    assert len(ticks) == count and 2 <= len(written) <= 7
-    assert (ticks[0], ticks[-1]) == ("0", str(count - 1))
 
 
 def test_only_depth_and_time_are_played():
@@ -205,25 +93,6 @@ def test_axes_stand_in_the_same_place_whatever_is_labelled():
     frames = folded(explore(labelled, a=[1, 2]).to_html(), "rank-frame-of")
     spines = [re.findall(r'<path d="([^"]*)" style="fill: none[^"]*miter', picture) for _, picture in frames]
     assert spines[0] and spines[0] == spines[1]
-
-
-def test_identifiers_are_unique_across_frames_and_references_find_them(explorer):
-    markup = explorer.to_html()
-    ids = re.findall(r'\bid="([^"]+)"', markup)
-    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', markup))
-    assert ids and len(ids) == len(set(ids))
-    assert {a or b for a, b in used} == set(ids) - {"a-kind"}
-
-
-def test_colours_are_variables_of_the_page(explorer):
-    with matplotlib.rc_context():
-        use_book_style()
-        markup = explorer.to_html()
-    for name in ("attention", "ink"):
-        colour = ROLES[name].light
-        assert f"var(--rank-{name}, {colour})" in markup
-        assert colour.lower() not in markup.replace(f"var(--rank-{name}, {colour})", "").lower()
-    assert not re.search(r"(fill|stroke): ?(black|#000000)", markup)
 
 
 def test_a_second_call_and_a_second_explorer_give_the_same_bytes(explorer):

@@ -7,11 +7,7 @@ import pytest
 import torch
 
 import ranklib.measures.attention
-from ranklib.measures.attention import (
-    attention_entropy,
-    dobrushin,
-    spectral_gap,
-)
+from ranklib.measures.attention import attention_entropy, dobrushin, spectral_gap
 from ranklib.measures.tokens import oscillation
 from tests.measures.matrices import SEEDS, TOKENS, attention, close, draw
 

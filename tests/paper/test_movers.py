@@ -10,14 +10,7 @@ from ranklib.paper.checks import check_layer, measure_layer
 from ranklib.paper.constants import g_lambda
 from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.least import residual_size_exact
-from ranklib.paper.movers import (
-    Movers,
-    best_movers,
-    best_ratios,
-    clean_family,
-    clean_movers,
-    pocket_family,
-)
+from ranklib.paper.movers import Movers, best_movers, best_ratios, clean_family, clean_movers, pocket_family
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.paper.sizes import layer_sizes
 

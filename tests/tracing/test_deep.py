@@ -1,57 +1,16 @@
 """Deep traces: against the models' own hidden states above the floor, and mpmath far below it."""
 
-import copy
 import math
 
 import mpmath as mp
 import pytest
 import torch
 
-from plain import import_plain, raises_its_own_message
+from plain import raises_its_own_message
 from ranklib.measures.tokens import composite_residual
 from ranklib.tracing.conversion import as_network
 from ranklib.tracing.deep import LAYER_SWITCHES, deep_trace, embeddings, layer_switches
-
-transformers = pytest.importorskip("transformers", reason="the optional package transformers is absent")
-
-VOCABULARY, DIM, HEADS, WIDTH, TOKENS = 31, 14, 2, 11, 5
-SIZES = dict(
-    vocab_size=VOCABULARY,
-    hidden_size=DIM,
-    num_attention_heads=HEADS,
-    intermediate_size=WIDTH,
-    num_hidden_layers=4,
-    max_position_embeddings=19,
-    initializer_range=0.3,
-)
-KINDS = {
-    "bert": ("Bert", {}),
-    "bert relu": ("Bert", {"hidden_act": "relu", "layer_norm_eps": 0.3}),
-    "roberta": ("Roberta", {"pad_token_id": 1}),
-    "electra": ("Electra", {"embedding_size": 6}),
-    "albert": ("Albert", {"embedding_size": 6, "num_hidden_groups": 2, "inner_group_num": 1}),
-    "albert inner": ("Albert", {"embedding_size": 6, "inner_group_num": 2, "num_hidden_layers": 2}),
-}
-
-
-def build(kind, seed=0, **more):
-    """A small model in float64, in which no bias is 0 and no gain is 1."""
-    family, options = KINDS[kind]
-    config = getattr(transformers, family + "Config")(**(SIZES | options | more))
-    model = getattr(transformers, family + "Model")(config).double().eval()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            scale = 1.0 if "embeddings" in name else 0.2
-            parameter.copy_(scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
-            if "LayerNorm" in name or "layer_norm" in name:
-                parameter.add_(float(name.endswith("weight")))
-    return model
-
-
-def sample(seed=0, samples=3, tokens=TOKENS):
-    generator = torch.Generator().manual_seed(seed)
-    return {"input_ids": torch.randint(2, VOCABULARY, (samples, tokens), generator=generator)}
+from tests.tracing.text_models import DIM, HEADS, KINDS, build, sample
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,9 +48,6 @@ def test_token_types_are_read():
     inputs["token_type_ids"] = torch.tensor([[0, 0, 1, 1, 1]] * 3)
     wanted = composite_residual(model(**inputs).last_hidden_state)
     assert torch.allclose(10 ** deep_trace(model, inputs).log10_relative[-1], wanted, rtol=1e-10)
-
-
-# ---------------------------------------------------------------- an oracle of its own, in mpmath
 
 
 def exact(tensor):
@@ -145,10 +101,7 @@ def block_by_definition(names, block, x, activation, without):
 
 
 BERT_NAMES = ["attention.self." + name for name in ("query", "key", "value")]
-BERT_NAMES += ["attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"]
-BERT_NAMES += ["output.dense", "output.LayerNorm"]
 ALBERT_NAMES = ["attention." + name for name in ("query", "key", "value", "dense", "LayerNorm")]
-ALBERT_NAMES += ["ffn", "ffn_output", "full_layer_layer_norm"]
 
 
 def log10_relative(x):
@@ -194,79 +147,11 @@ def test_the_law_is_cubic_at_every_depth():
     assert len(found.rows()) == 30 and found.rows()[4]["layer"] == 1
 
 
-# ---------------------------------------------------------------- conversion, names, refusals
-
-
-def test_shared_blocks_are_one_layer_and_the_model_is_left_alone():
-    model = build("albert").float().train()
-    before = copy.deepcopy(model.state_dict())
-    layers = as_network(model).layers
-    assert layers[0] is layers[1] and layers[2] is layers[3] and layers[0] is not layers[2]
-    deep_trace(model, sample())
-    assert model.training and all(torch.equal(before[k], v) for k, v in model.state_dict().items())
-    assert {p.dtype for p in as_network(model).parameters()} == {torch.float64}
-
-
-def test_a_model_with_a_head_is_its_base():
-    model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))
-    with_head, base = deep_trace(model, sample()), deep_trace(model.bert, sample())
-    assert torch.equal(with_head.log10_relative, base.log10_relative)
-
-
 def test_names_of_parts_are_switches():
     assert (
         layer_switches(["attention_skip", "mlp_skip"]) == layer_switches(["skip"]) == LAYER_SWITCHES["skip"]
     )
     assert layer_switches("norm") == {"norm": "none"} and layer_switches([]) == {}
-
-
-def altered():
-    """A block that has all parts and uses them otherwise."""
-    model = build("bert")
-    block = model.encoder.layer[2]
-    forward = block.forward
-    block.forward = lambda x, *rest, **more: forward(x, *rest, **more) + x / 1000
-    return model
-
-
-def causal():
-    return transformers.BertModel(transformers.BertConfig(is_decoder=True, **SIZES))
-
-
-def other(family):
-    config = getattr(transformers, family + "Config")
-    sizes = {k: v for k, v in SIZES.items() if k in ("vocab_size", "hidden_size", "num_attention_heads")}
-    sizes |= {"XLNet": dict(vocab_size=31, d_model=14, n_head=2, n_layer=2, d_inner=11)}.get(family, {})
-    return getattr(transformers, family + "Model")(config(num_hidden_layers=2, intermediate_size=11, **sizes))
-
-
-def with_ids(ids, **more):
-    return lambda: (build("bert"), {"input_ids": torch.as_tensor(ids)} | more)
-
-
-BAD = {
-    "causal": (lambda: (causal(), sample()), "a causal mask"),
-    "another block": (lambda: (altered(), sample()), "layer 2, BertLayer, that does something else"),
-    "MPNet": (lambda: (other("MPNet"), sample()), "relative positions"),
-    "XLNet": (lambda: (other("XLNet"), sample()), "got XLNetModel"),
-    "GPT2": (lambda: (other("GPT2"), sample()), "got GPT2Model"),
-    "ViT": (lambda: (other("ViT"), sample()), "model: expected"),
-    "no model": (lambda: (torch.nn.Linear(2, 2), sample()), "got Linear"),
-    "activation": (lambda: (build("bert", hidden_act="silu"), sample()), "the activation 'silu'"),
-    "no ids": (lambda: (build("bert"), {}), "integers of shape"),
-    "floats": (with_ids([[0.5, 1.0]]), "integers of shape"),
-    "one axis": (with_ids([1, 2]), "integers of shape"),
-    "unknown id": (with_ids([[1, VOCABULARY]]), "the model's own tokenizer"),
-    "mask": (with_ids([[1, 2]], attention_mask=torch.ones(1, 3)), "attention_mask of shape"),
-    "padding alone": (with_ids([[1, 2]], attention_mask=torch.zeros(1, 2)), "padding alone"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_what_does_not_apply_is_refused_with_a_remedy(name):
-    plain = import_plain("ranklib.tracing.deep")
-    make, words = BAD[name]
-    assert words in raises_its_own_message(ValueError, plain.deep_trace, *make())
 
 
 def test_an_unknown_part_is_refused():
