@@ -30,7 +30,7 @@ endif
 LONGEST := tests/book/test_colab.py tests/book/test_site.py tests/book/test_site_sliders.py tests/proofs/test_engine.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser book serve test check lint format faults portable run results bench repository clean
+.PHONY: help setup browser book serve pdf test check lint format faults portable run results bench repository clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -68,6 +68,9 @@ book: setup  ## build the site into _build/html, warnings are errors
 
 serve: book  ## build and serve the site at http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
+
+pdf: book browser  ## print the whole book into _build/book.pdf
+	@$(BIN)/python scripts/print_book.py
 
 test: lint book browser .venv-colab/.installed  ## run all tests, nbval of every chapter and the browser gate
 	$(QUICK) COLAB=$(COLAB) $(BIN)/pytest -q $(if $(NOISE),--rounding-noise=$(NOISE)) -n 2 --dist loadfile --no-loadscope-reorder $(NBVAL) $(LONGEST) chapters tests

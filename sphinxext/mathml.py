@@ -27,6 +27,8 @@ SIGNS = ("+", "−", "±", "∓")
 """Signs that would stand close to what follows, were there nothing before them."""
 # Names that LaTeX takes as an exponent or index without braces.
 BARE = re.compile(r"([_^])(\\(?:max|min|sup|inf))(?![A-Za-z])")
+# An index on a letter that has one, as sympy prints the entries of a matrix called P_1.
+TWICE = re.compile(r"([A-Za-z]_\{\w+\})(?=_\{)")
 STARTS = {  # first code point of A, a, 0, alpha in each alphabet
     "bold": (0x1D400, 0x1D41A, 0x1D7CE, 0x1D6A8),
     "italic": (0x1D434, 0x1D44E, None, 0x1D6E2),
@@ -77,7 +79,7 @@ def to_mathml(tex: str, display: bool = False) -> str:
     >>> to_mathml(r"x^2 \\in \\mathbb R")
     '<math><msup><mi>x</mi><mn>2</mn></msup><mo>∈</mo><mi>ℝ</mi></math>'
     """
-    found = json.loads(katex()(BARE.sub(r"\1{\2}", tex.strip()), display))
+    found = json.loads(katex()(TWICE.sub(r"{\1}", BARE.sub(r"\1{\2}", tex.strip())), display))
     if found.startswith("!"):
         raise ValueError(f"formula: expected TeX that KaTeX reads, got {tex!r}: {found[1:]}")
     math = ElementTree.fromstring(found).find(f"{MATHML}math")

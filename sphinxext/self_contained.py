@@ -42,6 +42,7 @@ def page_context(app, pagename, templatename, context, doctree):
 def setup(app):
     app.add_css_file("book/book.css")
     app.add_js_file("book/sliders.js", loading_method="async")  # ready before the page is typeset
+    app.add_js_file("book/reader.js", loading_method="defer")
     app.connect("config-inited", configure, priority=900)
     app.connect("builder-inited", copy_files)
     app.connect("html-page-context", page_context, priority=900)

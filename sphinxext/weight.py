@@ -31,6 +31,7 @@ THEME = """<script>
   </script>"""
 # Names and landmarks for those who hear the page.
 NAMES = {
+    'console.log("[PST]: Set focus on search field.");': "",
     '<div class="bd-sidebar-primary bd-sidebar">': '<div class="bd-sidebar-primary bd-sidebar" role="complementary" aria-label="Book">',
     'search-button-field search-button__button" title="Search" aria-label="Search"': 'search-button-field search-button__button"',
     'title="Toggle primary sidebar"': 'aria-label="Chapters"',
@@ -51,6 +52,15 @@ def slim(page: str, root: str, style: str) -> str:
     page = re.sub(r"<script (?!defer)(?=[^>]*src=)", "<script defer ", page)
     for old, new in NAMES.items():
         page = page.replace(old, new)
+    page = re.sub(
+        r'\s*<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>', "", page
+    )
+    if 'id="search-results"' in page and "search-index.js" not in page:
+        scripts = "".join(
+            f'<script defer src="{root}_static/book/{name}.js"></script>'
+            for name in ("search-index", "search")
+        )
+        page = page.replace("</body>", f"{scripts}</body>")
     head = f'<link rel="stylesheet" href="{root}_static/book/{style}" />'
     for name in ("text", "math"):
         head += f'\n  <link rel="preload" as="font" type="font/woff2" crossorigin href="{root}_static/book/fonts/{name}.woff2" />'
