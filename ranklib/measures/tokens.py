@@ -130,7 +130,7 @@ def oscillation(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch"
     >>> oscillation(torch.tensor([[0.0, 2.0], [1.0, -1.0]]))
     tensor(3.)
 
-    Source: chapter `attention-and-residual`, the free lower bounds; chapter `measure-your-own-model`.
+    Source: chapter `how-the-paper-measures`, the free lower bounds; chapter `measure-your-own-model`.
     """
     return raw_oscillation(measurable("x", x))
 

@@ -37,7 +37,7 @@ def residual_about(
     tensor([[-1.,  0.],
             [ 1.,  0.]])
 
-    Source: chapter `attention-and-residual`; section 2 of the paper.
+    Source: chapter `how-the-paper-measures`; section 2 of the paper.
     """
     return raw_residual_about(measurable("x", x), centre)
 
@@ -63,7 +63,7 @@ def mean_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batch 
     >>> mean_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
     tensor([2., 4.])
 
-    Source: Theorem (Mean centre) in chapter `attention-and-residual`.
+    Source: Theorem (Mean centre) in chapter `how-the-paper-measures`.
     """
     return raw_mean_centre(measurable("x", x))
 
@@ -86,7 +86,7 @@ def median_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
     >>> median_centre(torch.tensor([[0.0, 7.0], [1.0, 6.0], [5.0, 8.0], [9.0, 5.0]]))
     tensor([1., 6.])
 
-    Source: Theorem (Median centre) in chapter `attention-and-residual`.
+    Source: Theorem (Median centre) in chapter `how-the-paper-measures`.
     """
     return raw_median_centre(measurable("x", x))
 
@@ -108,7 +108,7 @@ def midrange_centre(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*ba
     >>> midrange_centre(torch.tensor([[0.0, 4.0], [1.0, 4.0], [5.0, 4.0]]))
     tensor([2.5000, 4.0000])
 
-    Source: Theorem (Median centre) in chapter `attention-and-residual`, the remark on the midrange.
+    Source: Theorem (Median centre) in chapter `how-the-paper-measures`, the remark on the midrange.
     """
     x = measurable("x", x)
     return x.amin(-2) / 2 + x.amax(-2) / 2
@@ -129,7 +129,7 @@ def col_sum(
     >>> col_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
     tensor(6.)
 
-    Source: chapter `attention-and-residual`.
+    Source: chapter `how-the-paper-measures`.
     """
     return raw_col_sum(residual_about(x, centre))
 
@@ -149,7 +149,7 @@ def row_sum(
     >>> row_sum(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.0]))
     tensor(3.)
 
-    Source: chapter `attention-and-residual`.
+    Source: chapter `how-the-paper-measures`.
     """
     return raw_row_sum(residual_about(x, centre))
 
@@ -169,7 +169,7 @@ def composite_about(
     >>> composite_about(torch.tensor([[0.0], [1.0], [5.0]]), torch.tensor([2.5]))
     tensor(4.0311)
 
-    Source: chapter `attention-and-residual`.
+    Source: chapter `how-the-paper-measures`.
     """
     return raw_composite(residual_about(x, centre))
 
@@ -189,7 +189,7 @@ def mean_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*batc
     >>> mean_residual(torch.eye(4))
     tensor(1.5000)
 
-    Source: Theorem (Mean centre) in chapter `attention-and-residual`.
+    Source: Theorem (Mean centre) in chapter `how-the-paper-measures`.
     """
     return raw_composite(deviations(measurable("x", x)))
 
@@ -209,7 +209,7 @@ def median_residual(x: Float[Tensor, "*batch tokens dim"]) -> Float[Tensor, "*ba
     >>> median_residual(torch.tensor([[0.0], [1.0], [5.0]]))
     tensor(4.4721)
 
-    Source: Theorem (Median centre) in chapter `attention-and-residual`.
+    Source: Theorem (Median centre) in chapter `how-the-paper-measures`.
     """
     x = measurable("x", x)
     return raw_composite(x - raw_median_centre(x).unsqueeze(-2))

@@ -2,8 +2,8 @@
 
 For a centre x let f be the largest column sum and g the largest row sum of |X - 1x^T|. The pairs (f, g)
 fill a convex region K, and the product f g is least at a vertex of K (Lemma (Vertex) in chapter
-`attention-and-residual`). Non-negative weights u on the columns and v on the rows give the valid line
-``sum(u) f + sum(v) g >= phi(u, v)`` (Lemma (Certificate) in chapter `attention-and-residual`), where phi is a
+`how-the-paper-measures`). Non-negative weights u on the columns and v on the rows give the valid line
+``sum(u) f + sum(v) g >= phi(u, v)`` (Lemma (Certificate) in chapter `how-the-paper-measures`), where phi is a
 sum of weighted medians and needs no optimiser. Lines cut out a polygon that contains K, so the least product
 over its vertices is a lower bound; any centre gives an upper bound. The sandwich adds a line at the worst
 vertex.

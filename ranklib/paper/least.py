@@ -1,7 +1,7 @@
 """The least residual over all centres, enclosed between certified bounds.
 
 The least composite of ``X - 1 x^T`` over all centres x is a number; "the" best residual matrix is not
-defined, because the best centre need not be unique (Lemma (Vertex) in chapter `attention-and-residual`).
+defined, because the best centre need not be unique (Lemma (Vertex) in chapter `how-the-paper-measures`).
 """
 
 from collections.abc import Callable
@@ -111,7 +111,7 @@ def residual_size(x: Float[Tensor, "*batch tokens dim"], tol: float = 1e-3) -> C
     >>> bool(found.lower <= 1 <= found.upper), bool(found.gap <= 1e-3)
     (True, True)
 
-    Source: Lemma (Vertex) and Lemma (Certificate) in chapter `attention-and-residual`; the paper defines the
+    Source: Lemma (Vertex) and Lemma (Certificate) in chapter `how-the-paper-measures`; the paper defines the
     residual in section 2.
     """
     require_matrix("x", x)
@@ -145,7 +145,7 @@ def residual_size_exact(x: Float[Tensor, "*batch tokens dim"], tol: float = 1e-9
     >>> f"{found.upper.item():.6f}", bool(found.gap < 1e-9)
     ('1.000000', True)
 
-    Source: Lemma (Vertex) and Lemma (Certificate) in chapter `attention-and-residual`.
+    Source: Lemma (Vertex) and Lemma (Certificate) in chapter `how-the-paper-measures`.
     """
     require_matrix("x", x)
     require_positive("tol", tol)

@@ -27,7 +27,7 @@ def max_col_sum(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]
     >>> max_col_sum(torch.tensor([[1.0, -2.0, 0.0], [3.0, 1.0, -1.0]]))
     tensor(4.)
 
-    Source: chapter `attention-and-residual`; section 2 of the paper.
+    Source: chapter `how-the-paper-measures`; section 2 of the paper.
     """
     return raw_col_sum(measurable("a", a))
 
@@ -53,7 +53,7 @@ def max_row_sum(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]
     >>> max_row_sum(torch.tensor([[1.0, -2.0, 0.0], [3.0, 1.0, -1.0]]))
     tensor(5.)
 
-    Source: chapter `attention-and-residual`; section 2 of the paper.
+    Source: chapter `how-the-paper-measures`; section 2 of the paper.
     """
     return raw_row_sum(measurable("a", a))
 
@@ -85,7 +85,7 @@ def composite(a: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch"]:
     >>> composite(total), composite(parts).sum()
     (tensor(2.4495), tensor(2.4142))
 
-    Source: chapter `attention-and-residual`; section 2 of the paper, which also says that it is no norm.
+    Source: chapter `how-the-paper-measures`; section 2 of the paper, which also says that it is no norm.
     """
     return raw_composite(measurable("a", a))
 

@@ -71,7 +71,7 @@ def test_the_library_names_its_sources():
 @pytest.mark.parametrize(
     "text, trouble",
     [
-        ("Source: Theorem (Mean centre) in chapter `attention-and-residual`.", []),
+        ("Source: Theorem (Mean centre) in chapter `how-the-paper-measures`.", []),
         ("(Propositions (Bias) and\n    (Rotary))", []),
         ("Theorem (Mean centre) in chapter\n    `one-head`", ["Theorem (Mean centre) in chapter `one-head`"]),
         ("Lemma (Perpetual motion)", ["Lemma (Perpetual motion)"]),

@@ -1,0 +1,74 @@
+"""The exercises of ``how-the-paper-measures``: their checks, and answers that the tests give."""
+
+import math
+
+import torch
+
+from ranklib.exercises.answers import F64, UNKNOWN, close, exercise, matrix, pair_of
+from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
+from ranklib.paper.least import residual_size_exact
+
+
+@exercise(
+    right=[("midrange", 4.03), ("midrange", math.sqrt(16.25))],
+    wrong=[
+        (("mean", math.sqrt(18)), "by reflex"),
+        (("midrange", 16.25), "root"),
+        (("median", 4.47), ""),
+    ],
+    malformed="mean",
+)
+def three_tokens(answer):
+    name, size = pair_of(answer, "of a name and a number")
+    name = str(name).strip().lower()
+    x = torch.tensor([[0.0], [1.0], [5.0]], dtype=F64)
+    centres = {"mean": mean_centre(x), "median": median_centre(x), "midrange": midrange_centre(x)}
+    sizes = {centre: float(composite_about(x, c)) for centre, c in centres.items()}
+    best = min(sizes, key=sizes.get)
+    if name == best:
+        if close(size, sizes[best]):
+            return None
+        if close(size, sizes[best] ** 2):
+            return "the centre is right; the composite is the root of f times g."
+        return UNKNOWN
+    if name == "mean":
+        return "averaged by reflex: the mean minimises squares; the composite uses absolute values."
+    return UNKNOWN
+
+
+@exercise(
+    right=[6, 6.0, torch.tensor(6.0)],
+    wrong=[(math.sqrt(28), "Frobenius"), (3, "")],
+    malformed="six",
+)
+def midpoint(answer):
+    a = torch.tensor([3.0, -1.0, 2.0], dtype=F64)
+    if close(answer, float(residual_size_exact(torch.stack([a, -a])).upper)):
+        return None
+    if close(answer, math.sqrt(2) * float(a.norm())):
+        return "measured with squares: that is the Frobenius norm; nothing is differentiated here."
+    return UNKNOWN
+
+
+@exercise(
+    right=[torch.eye(20).double(), torch.eye(20).tolist()],
+    wrong=[
+        (torch.eye(20)[:, :1], "one feature gives 1.34"),
+        (torch.randn(20, 30, generator=torch.Generator().manual_seed(0)), "ratio"),
+        (torch.ones(20, 2), "equal"),
+    ],
+    malformed=[[1, 2]],
+)
+def worst_mean(answer):
+    x = matrix(answer, rows=20)
+    best = residual_size_exact(x, tol=1e-6)
+    if best.upper == 0:
+        return "all rows are equal, so there is nothing to compare."
+    ratio = float(mean_residual(x) / best.upper)
+    if ratio >= 1.89:
+        return None
+    if x.shape[1] == 1:
+        return (
+            f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
+        )
+    return f"the ratio is {ratio:.3f}."
