@@ -10,6 +10,7 @@ from hashlib import sha1
 from pathlib import Path
 
 from sphinxext.fonts import cut
+from sphinxext.structure import SKIP
 
 STYLES = """basic.css styles/bootstrap.css styles/pydata-sphinx-theme.css pygments.css styles/sphinx-book-theme.css
 copybutton.css mystnb.*.css proof.css exercise.css book/book.css""".split()
@@ -50,6 +51,9 @@ def slim(page: str, root: str, style: str) -> str:
         rf"\s*<script(?:(?!</script>).)*?(?:{UNUSED})(?:(?!</script>).)*</script>", "", page, flags=re.S
     )
     page = re.sub(r"<script (?!defer)(?=[^>]*src=)", "<script defer ", page)
+    if SKIP in page:  # second on the page, after the link to the main content
+        page = page.replace(SKIP, "")
+        page = re.sub(r'(<div id="pst-skip-link".*?</div>)', rf"\1\n{SKIP}", page, count=1, flags=re.S)
     for old, new in NAMES.items():
         page = page.replace(old, new)
     page = re.sub(
