@@ -53,7 +53,7 @@ def slim(page: str, root: str, style: str) -> str:
     page = re.sub(r"<script (?!defer)(?=[^>]*src=)", "<script defer ", page)
     if SKIP in page:  # second on the page, after the link to the main content
         page = page.replace(SKIP, "")
-        page = re.sub(r'(<div id="pst-skip-link".*?</div>)', rf"\1\n{SKIP}", page, count=1, flags=re.S)
+        page = re.sub(r'(<div id="pst-skip-link".*?</div>)', rf"\1{SKIP}", page, count=1, flags=re.S)
     for old, new in NAMES.items():
         page = page.replace(old, new)
     page = re.sub(

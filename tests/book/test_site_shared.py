@@ -12,6 +12,7 @@ from sphinxext.fonts import FONTS
 from sphinxext.mathml import to_mathml
 from sphinxext.quiet_code import quieten
 from sphinxext.shared import address, described
+from sphinxext.weight import slim
 from tests.book.browser import CHAPTERS, ROOT, SITE, Visit, every_chapter, visit_fixtures
 
 site, browser, contexts, visit = visit_fixtures
@@ -72,6 +73,12 @@ def test_no_page_waits_for_scripts_or_loads_what_it_does_not_use():
         assert len(re.findall(r'rel="stylesheet"', head)) == 1, page.name
         assert not re.findall(r"<script src=", page.read_text()), page.name
         assert "fontawesome" not in page.read_text() and "mathjax/" not in page.read_text()
+
+
+def test_a_page_in_order_stays_as_it_is():
+    text = source("front-page")
+    once = slim(text, "../", "site.css")
+    assert once.count('class="skip-to-slider"') == 1 and slim(once, "../", "site.css") == once
 
 
 def test_the_front_page_is_light(visit):
