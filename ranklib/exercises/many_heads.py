@@ -26,25 +26,6 @@ def two_residuals(answer):
     return UNKNOWN
 
 
-@exercise(
-    right=[65026],
-    wrong=[(math.inf, "overlap"), (64514, "kept the overlap"), (65025, "exceeded"), (65536, "")],
-    malformed="never",
-)
-def no_overlap(answer):
-    m = number(answer)
-    truth = 255**2 + 1  # sqrt(1 + sqrt m) > 16
-    if m == truth:
-        return None
-    if m == math.inf:
-        return "blamed the overlap: a long row meets a tall column, in whichever columns they stand."
-    if m == 64514:
-        return "kept the overlap: that is the first m of the example, where the column is sqrt m + 1."
-    if m == truth - 1:
-        return "beaten means exceeded: at this m the quotient tends to exactly 1."
-    return UNKNOWN
-
-
 def apart(lam, w_1, w_inf):
     t = [math.tanh(value / 2) for value in lam]
     columns, rows = (sum(s * w for s, w in zip(t, norms, strict=True)) for norms in (w_1, w_inf))

@@ -1,12 +1,9 @@
 """The exercises of ``mlps``: their checks, and answers that the tests give."""
 
-import math
-
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number, pair_of
 from ranklib.paper.centres import mean_residual
-from ranklib.paper.counterexamples import row_wise_l1
 from ranklib.paper.norms import max_col_sum, max_row_sum
 
 
@@ -60,29 +57,6 @@ def edge_of_tanh(answer):
         return "looked at the slope at 0 only: there attention cubes, and no steepness makes up for it."
     if close(edge, float(a[at])):
         return "the order is (the edge of lambda, the half-gap)."
-    return UNKNOWN
-
-
-@exercise(
-    right=[18],
-    wrong=[(17, "limit"), (16, "below"), (math.inf, "falls"), (30, "")],
-    malformed="seventeen",
-)
-def first_copies(answer):
-    k = number(answer)
-
-    def first(w):
-        sizes = range(1, 400)
-        return next((k for k in sizes if row_wise_l1(k, w)[0].facts["ratio"] > 1), math.inf)
-
-    if k == first(0.02):
-        return None
-    if k == first(1e-9):
-        return "that is the limit of small w: here wk is not small, and tanh(wk) stays below wk."
-    if k == 16:
-        return "at 16 copies the quotient tends to 1 from below, and exceeds means more than 1."
-    if k == math.inf:
-        return "some number of copies does it: try each; the quotient falls again for very many copies."
     return UNKNOWN
 
 

@@ -133,7 +133,7 @@ def check_network(
 
     The states are propagated exactly, with the skip of the layer if it has one. Raises ``ValueError`` for a
     layer with an MLP or a norm, and as ``check_layer`` does. Source: Theorem (L layers) in chapter
-    `many-heads`.
+    `printed-theorems`.
 
     >>> import torch
     >>> generator = torch.Generator().manual_seed(0)

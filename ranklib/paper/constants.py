@@ -31,7 +31,7 @@ def kappa(t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> kappa(torch.tensor([0.0, 1e-20, 1.0], dtype=torch.float64))
     tensor([1.0000, 1.0000, 1.7183], dtype=torch.float64)
 
-    Source: Lemma (Master) in chapter `one-head`.
+    Source: Lemma (Master) in chapter `printed-theorems`.
     """
     require_float("t", t)
     return _kappa(t)
@@ -51,7 +51,7 @@ def vartheta(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> vartheta(torch.tensor([0.0, 4.0], dtype=torch.float64))
     tensor([1.0000, 0.7616], dtype=torch.float64)
 
-    Source: Lemma (Total variation) in chapter `one-head`.
+    Source: Lemma (Total variation) in chapter `printed-theorems`.
     """
     return _vartheta(_nonnegative("osc", osc))
 
@@ -72,7 +72,7 @@ def const_osc(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> const_osc(torch.tensor([0.0, 1.256, 5.62], dtype=torch.float64))
     tensor([0.7071, 1.1236, 3.9986], dtype=torch.float64)
 
-    Source: Theorem (Small oscillation) in chapter `one-head`.
+    Source: Theorem (Small oscillation) in chapter `printed-theorems`.
     """
     osc = _nonnegative("osc", osc)
     return (_kappa(osc / 2).square() / 2 + _vartheta(osc) * (osc / 4).tanh()).sqrt()
@@ -86,7 +86,7 @@ def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> const_osc_heads(torch.tensor([0.0, 1.256], dtype=torch.float64))
     tensor([0.7071, 1.1418], dtype=torch.float64)
 
-    Source: Theorem (Many heads) in chapter `many-heads`.
+    Source: Theorem (Many heads) in chapter `printed-theorems`.
     """
     return (_kappa(_nonnegative("osc", osc)) / 2 + (osc / 4).tanh()).sqrt()
 
@@ -99,7 +99,7 @@ def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> f_slope(torch.tensor([0.0, 5.0], dtype=torch.float64))
     tensor([ 0.5000, 15.7279], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `one-head`.
+    Source: Theorem (One layer) in chapter `printed-theorems`.
     """
     return _kappa(_nonnegative("lam", lam)) / 2 + (lam / 2).tanh()
 
@@ -112,7 +112,7 @@ def f_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> f_lambda(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.3213], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `one-head`.
+    Source: Theorem (One layer) in chapter `printed-theorems`.
     """
     return _nonnegative("lam", lam).expm1() / 2 + lam * (lam / 2).tanh()
 
@@ -123,7 +123,7 @@ def g_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> g_slope(torch.tensor([0.0, 6.5], dtype=torch.float64))
     tensor([0.7071, 3.9972], dtype=torch.float64)
 
-    Source: Theorem (One layer) and Theorem (Constant four) in chapter `one-head`.
+    Source: Theorem (One layer) and Theorem (Constant four) in chapter `printed-theorems`.
     """
     return f_slope(lam).sqrt() * _vartheta(2 * lam).sqrt()
 
@@ -137,7 +137,7 @@ def g_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> g_lambda(torch.tensor([0.0, 6.5], dtype=torch.float64))
     tensor([ 0.0000, 25.9821], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `one-head`.
+    Source: Theorem (One layer) in chapter `printed-theorems`.
     """
     return (2 * f_lambda(lam)).sqrt() * (lam / 2).tanh().sqrt()
 
@@ -148,7 +148,7 @@ def middle(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> middle(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.4692], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `one-head`.
+    Source: Theorem (One layer) in chapter `printed-theorems`.
     """
     return memorable(lam) / (1 + (-lam).exp()).sqrt()
 
@@ -159,7 +159,7 @@ def memorable(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> memorable(torch.tensor([0.0, 1.0], dtype=torch.float64))
     tensor([0.0000, 1.7183], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `one-head`.
+    Source: Theorem (One layer) in chapter `printed-theorems`.
     """
     return _nonnegative("lam", lam).expm1()
 
@@ -188,7 +188,7 @@ def shape_limit() -> float:
     >>> int(shape_limit())
     2213
 
-    Source: Proposition (Price of the shape) in chapter `many-heads`.
+    Source: Proposition (Price of the shape) in chapter `printed-theorems`.
     """
     room = 4 / float(const_osc_heads(torch.tensor(x_star(), dtype=torch.float64)))
     return (room + math.sqrt(room**2 - 1)) ** 4

@@ -31,7 +31,7 @@ def two_heads(m: int, w: float = 1e-3, overlap: bool = True) -> Instance:
     Both heads have W_QK = w e_0 e_0^T. Without ``overlap`` head 1 writes to a feature of its own, and the
     last factor is sqrt(1 + sqrt m) / 16. dim is m, or m + 1. facts: ratio, output (its residual), rho.
     Raises ``TypeError`` or ``ValueError`` unless m is a positive integer and w a positive number. Source:
-    Example (Two heads) in chapter `many-heads`.
+    Example (Two heads) in chapter `printed-theorems`.
 
     >>> round(two_heads(65536).facts["ratio"], 4), round(two_heads(65536, overlap=False).facts["ratio"], 4)
     (1.0039, 1.002)
@@ -58,7 +58,7 @@ def four_tokens(w: float, beta: float = 40.0, tokens: int = 4) -> Instance:
 
     as beta grows; with fewer tokens n it tends to sqrt(n / 4) times that: 1/2 for n = 2. rho = 1 and
     Lambda = w. facts: ratio (the limit in beta), rho, lam. Raises ``TypeError`` or ``ValueError`` unless w
-    and beta are positive and tokens >= 2. Source: Proposition (Sharp constant) in chapter `one-head`.
+    and beta are positive and tokens >= 2. Source: Proposition (Sharp constant) in chapter `printed-theorems`.
 
     >>> [round(four_tokens(1e-6, tokens=n).facts["ratio"], 4) for n in (2, 3, 4, 5)]
     [0.5, 0.6124, 0.7071, 0.7071]
@@ -137,7 +137,7 @@ def skip_corollary(m: int, w: float = 0.05) -> Instance:
     The printed bound is max(2 rho, 8 beta rho^3) = 2 rho. dim is m + 1. facts: ratio, output (its residual
     with the skip), rho, w, t, first (the least m that beats it for small w). Raises ``TypeError`` or
     ``ValueError`` unless m is a positive integer and w a positive number. Source: Example (Skip
-    corollary) in chapter `skip-connections`.
+    corollary) in chapter `printed-theorems`.
 
     >>> [round(skip_corollary(m, 1e-3).facts["ratio"], 5) for m in (576, 577, 1000)]
     [1.0, 1.00033, 1.11275]
@@ -166,7 +166,7 @@ def outlier_residual(top: float, rest: float, count: int, tokens: int) -> float:
     the first column and (f - q) / (n - 2) of each other one: the product with the largest row sum is concave
     in f up to f = F, where both row sums agree, and increases from there. The first term is attained where
     it is the smaller one and 2 s <= q. Raises ``TypeError`` or ``ValueError`` unless count >= 1, tokens >= 3
-    and 0 < rest <= top. Source: Example (Spectral norm one) in chapter `mlps`.
+    and 0 < rest <= top. Source: Example (Spectral norm one) in chapter `printed-theorems`.
 
     >>> round(outlier_residual(0.5, 0.0055243, 8192, 1502), 3)
     4.64
@@ -199,7 +199,7 @@ def row_wise_l1(k: int, w: float = 1e-3, beta: float = 40.0) -> tuple[Instance, 
 
     as beta grows; tokens as in ``four_tokens`` with each feature copied k times, so d = 2k. Returns the
     instance and phi as a row of weights, (1, 2k). facts: ratio (the limit in beta), rho, lam. Raises as
-    ``four_tokens``. Source: Example (34 features) in chapter `mlps`.
+    ``four_tokens``. Source: Example (34 features) in chapter `printed-theorems`.
 
     >>> [round(row_wise_l1(k, w=1e-6)[0].facts["ratio"], 4) for k in (16, 17)]
     [1.0, 1.0308]
@@ -222,7 +222,7 @@ def row_wise_l2(c: int, tokens: int, w: float = 1e-3, beta: float = 40.0) -> tup
     Tokens as in ``four_tokens``, with ``tokens`` of them. Returns the instance and the weights (2c + 1, 2).
     facts: ratio, a lower bound of the residual over 4 Lambda rho in the limit of beta, by
     ``outlier_residual``; rho, lam. Raises as ``four_tokens``, and unless tokens >= 3. Source: Example
-    (Spectral norm one) in chapter `mlps`.
+    (Spectral norm one) in chapter `printed-theorems`.
 
     >>> [round(row_wise_l2(4096, n)[0].facts["ratio"], 3) for n in (100, 300, 1502)]
     [0.846, 1.003, 1.16]

@@ -34,7 +34,7 @@ def beta(network: Network) -> Beta:
 
     printed: max ||W_QK||_1 ||W_h||_{1,inf}; one: max ||W_QK||_1 ||W_h||_1; inf: max ||W_QK||_1 ||W_h||_inf.
     Raises ``TypeError`` for no ``Network``, ``ValueError`` where layers differ in heads or d_qk. Source:
-    Theorem (L layers) in chapter `many-heads`; the printed one is the paper's section 2.
+    Theorem (L layers) in chapter `printed-theorems`; the printed one is the paper's section 2.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> from ranklib.model.layers import Layer
@@ -60,7 +60,7 @@ def printed_depth(
     """log10 of c^{(3^L - 1)/2} rho^{3^L}, the unrolled cubic bound; it neither over- nor underflows.
 
     Raises ``TypeError`` or ``ValueError`` for a negative, NaN or infinite c or rho, or a depth that is no
-    integer from 0 to 600. Source: Theorem (L layers) in chapter `many-heads`; the paper's Theorem 2.2, with
+    integer from 0 to 600. Source: Theorem (L layers) in chapter `printed-theorems`; the paper's Theorem 2.2, with
     c = 4 beta / sqrt(d_qk).
 
     >>> round(printed_depth(8.0, 0.25, 3).item(), 1), printed_depth(8.0, 0.25, 600).item() < -1e285
@@ -83,7 +83,7 @@ def printed_depth(
 def converges(c: float, rho: float) -> Hypothesis:
     """The unrolled bound tends to 0 if and only if c rho^2 < 1; ``4 beta H < sqrt(d_qk)`` does not matter.
 
-    Errors as in ``printed_depth``. Source: Theorem (L layers) in chapter `many-heads`.
+    Errors as in ``printed_depth``. Source: Theorem (L layers) in chapter `printed-theorems`.
 
     >>> converges(8.0, 0.25), converges(0.5, 2.0).holds
     (Hypothesis(value=0.5, limit=1.0, holds=True), False)
@@ -111,7 +111,7 @@ def proved_depth(network: Network, rho: float) -> DepthBound:
     c = C H beta / sqrt(d_qk), with C = G(Lambda) / Lambda and the printed beta for one head, and
     C = sqrt(F(Lambda) / Lambda) and beta = sqrt(beta_1 beta_inf) for several; Lambda is the largest over
     heads and layers at ``rho``. It needs c rho^2 <= 1 and layers of attention alone. Raises as ``beta``, and
-    for a negative, NaN or infinite rho. Source: Theorem (L layers) in chapter `many-heads`.
+    for a negative, NaN or infinite rho. Source: Theorem (L layers) in chapter `printed-theorems`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=3, dim=5, skip=False, generator=generator)

@@ -16,7 +16,7 @@ EPS = torch.finfo(torch.float64).eps
 def enclosure(state: ResidualState, tol: float = 1e-3) -> tuple[float, float]:
     """log10 of a lower and an upper bound of ||res X||, to the relative gap ``tol``; a zero gives -inf.
 
-    For two tokens the midpoint is the best centre (Theorem (Two tokens) in chapter `one-head`) and the gap is
+    For two tokens the midpoint is the best centre (Theorem (Two tokens) in chapter `printed-theorems`) and the gap is
     rounding. One sample. Raises as ``residual_size`` does.
 
     >>> pair = ResidualState(torch.zeros(1).double(), torch.tensor([[1.0], [-1.0]]).double(), -3000)

@@ -76,7 +76,7 @@ def column_norm(
 
     With eps = 0 its residual is at least sqrt(dim), whatever x is. Raises as :func:`row_std`, and
     ``ValueError`` if a column is constant and eps = 0. Source: Theorem (Columns cannot collapse) in chapter
-    `layernorm`.
+    `printed-theorems`.
 
     >>> column_norm(torch.tensor([[3.0, 2.0], [1.0, 6.0]]))
     tensor([[ 1., -1.],

@@ -40,7 +40,7 @@ def slope_range(activation: nn.Module) -> tuple[float, float]:
     """The least and the largest slope of an activation.
 
     Raises ``TypeError`` for one that is not in ``SLOPES``, which GELU(approximate="tanh") is not. Source:
-    Proposition (Two linear maps) in chapter `mlps`.
+    Proposition (Two linear maps) in chapter `printed-theorems`.
 
     >>> slope_range(nn.ReLU()), [round(slope, 3) for slope in slope_range(nn.GELU())]
     ((0.0, 1.0), [-0.129, 1.129])
@@ -66,7 +66,7 @@ def coordinate_constants(
     units may have any slopes, so it is exact where all patterns occur. Computed in float64. ``slopes``
     overrides ``SLOPES``. Raises ``TypeError`` for another kind of module or activation, ``ValueError`` for
     slopes out of order, or a skip that is not finite or whose map is not square. Source: Proposition (Two
-    linear maps) in chapter `mlps`.
+    linear maps) in chapter `printed-theorems`.
 
     >>> mlp = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False)).double()
     >>> mlp[0].weight.data, mlp[2].weight.data = torch.tensor([[1.0], [-1.0]]), torch.tensor([[3.0, 3.0]])
@@ -108,7 +108,7 @@ def lambda_1(
 
     .. math:: \|\varphi(Y) - 1\varphi(y)^\top\|_1 \le \lambda_1 \|Y - 1y^\top\|_1
 
-    Arguments and errors as there. Source: Theorem (Both norms) in chapter `mlps`.
+    Arguments and errors as there. Source: Theorem (Both norms) in chapter `printed-theorems`.
 
     >>> linear = nn.Linear(2, 1, bias=False)
     >>> linear.weight.data = torch.tensor([[1.0, -1.0]])
@@ -125,7 +125,7 @@ def lambda_inf(
 
     .. math:: \|\varphi(Y) - 1\varphi(y)^\top\|_\infty \le \lambda_\infty \|Y - 1y^\top\|_\infty
 
-    Arguments and errors as in ``coordinate_constants``. Source: Theorem (Both norms) in chapter `mlps`.
+    Arguments and errors as in ``coordinate_constants``. Source: Theorem (Both norms) in chapter `printed-theorems`.
 
     >>> linear = nn.Linear(2, 2, bias=False)
     >>> linear.weight.data = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
@@ -140,7 +140,7 @@ def lip(
 ) -> Float[Tensor, ""]:
     """lambda = sqrt(lambda_1 lambda_inf), by which the residual grows at most.
 
-    Arguments and errors as in ``coordinate_constants``. Source: Theorem (Both norms) in chapter `mlps`.
+    Arguments and errors as in ``coordinate_constants``. Source: Theorem (Both norms) in chapter `printed-theorems`.
 
     >>> lip(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 3)), skip=1) >= 1
     tensor(True)
@@ -158,7 +158,7 @@ def attained(
 
     The rows y + t e_m, one for each m, have both norms |t|; what phi makes of them has |t| times these, as t
     tends to 0. ``phi`` maps a row to a row. Raises ``TypeError`` or ``ValueError`` unless y and the Jacobian
-    are finite floats of shapes (dim) and (out, dim). Source: Proposition (Attained) in chapter `mlps`.
+    are finite floats of shapes (dim) and (out, dim). Source: Proposition (Attained) in chapter `printed-theorems`.
 
     >>> [value.item() for value in attained(lambda y: y[:1] - y[1:], torch.tensor([0.3, 0.7]))]
     [2.0, 1.0]
@@ -181,7 +181,7 @@ def check_mlp_layer(
 
     ``bound`` is one of ``ranklib.paper.bounds.BOUNDS``, with its hypotheses; lambda = ``lip(mlp, mlp_skip)``,
     or 1 without an MLP. Raises ``ValueError`` for a skip round the attention or a norm, and as
-    ``check_layer`` and ``lip`` do. Source: Corollary (L layers with MLPs) in chapter `mlps`.
+    ``check_layer`` and ``lip`` do. Source: Corollary (L layers with MLPs) in chapter `printed-theorems`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> layer = Layer.random(6, 2, generator=generator, mlp_dim=7, skip=False, mlp_skip=False)

@@ -56,7 +56,7 @@ def ledgers(
     .. math:: S_1 = \sum_h F(\Lambda_h)\|W_h\|_1, \qquad S_\infty = \sum_h 2\tanh(\Lambda_h/2)\|W_h\|_\infty
 
     Raises ``TypeError`` or ``ValueError`` for a wrong kind, NaN, infinity or a negative rho. Source:
-    Theorem (Many heads) in chapter `many-heads`; used in Theorem (Two sides) in chapter `skip-connections`.
+    Theorem (Many heads) in chapter `printed-theorems`; used in Theorem (Two sides) in chapter `skip-connections`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -244,8 +244,8 @@ def skip_maximum(c: float, rho: float, depth: int) -> float:
     .. math:: \max_{0 \le l \le L} (2c)^{(3^l - 1)/2}\; 2^{3^l (L - l)}\; \rho^{3^l}
 
     With c = 4 beta H / sqrt(d_qk) and the composite beta it is the paper's, and false by
-    Example (Skip corollary) in chapter `skip-connections`; with max(beta_1, beta_inf) and small scores it is
-    true by Proposition (Repaired maximum) in chapter `skip-connections`. Raises ``TypeError`` or
+    Example (Skip corollary) in chapter `printed-theorems`; with max(beta_1, beta_inf) and small scores it is
+    true by Proposition (Repaired maximum) in chapter `printed-theorems`. Raises ``TypeError`` or
     ``ValueError`` for a c or rho that is negative or not finite, or a depth that is no integer from 0 to 600.
 
     >>> [round(10 ** skip_maximum(0.25, 0.5, depth), 6) for depth in (0, 1, 2)]  # 2^L rho
