@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ranklib.exercises.answers import UNKNOWN, call, exercise, matrix
+from ranklib.exercises.answers import UNKNOWN, call, close, exercise, matrix, number
 from ranklib.measures.tokens import composite_residual
 from ranklib.model.attention import SelfAttention
 
@@ -57,3 +57,59 @@ def bias(answer):
             "the value biases vanished: P 1 = 1 keeps them, so each reaches the output through its own W_O."
         )
     return None if torch.allclose(got.reshape(-1), truth) else UNKNOWN
+
+
+@exercise(
+    right=[0.881, 1 / (1 + math.exp(-2))],
+    wrong=[
+        (1 / (1 + math.exp(-1)), "differ by 2"),
+        (math.tanh(1), "lands"),
+        (0.119, "other token"),
+        (0.5, "equal scores"),
+        (math.e, "sum to one"),
+        (0.3, ""),
+    ],
+    malformed="most",
+)
+def own_weight(answer):
+    pair = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    p = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one).attention(pair).detach()[0]
+    slips = {
+        math.tanh(1): "this is where the first token lands, its weight minus the other's.",
+        1 / (1 + math.exp(-1)): "the scores are 1 and -1: they differ by 2, not by 1.",
+        float(p[0, 1]): "this is the weight of the other token.",
+        0.5: "weights of one half belong to equal scores; these are 1 and -1.",
+    }
+    if close(answer, float(p[0, 0])):
+        return None
+    if not 0 <= number(answer) <= 1:
+        return "weights lie between 0 and 1 and sum to one: divide by the sum of the exponentials."
+    return next((said for slip, said in slips.items() if close(answer, slip)), UNKNOWN)
+
+
+@exercise(
+    right=[torch.eye(3), [[5, 0, 0], [0, 5, 0], [0, 0, 5]]],
+    wrong=[
+        ([[1, 2], [1, 2], [1, 2]], "equal"),
+        ([[1], [-1], [0]], "mean is zero"),
+        ([[1], [0], [0]], "one feature"),
+        ([[1, 0], [0, 1], [0, 0]], "ratio is"),
+        ([[9, 1], [9, 2], [9, 4]], "far from zero"),
+    ],
+    malformed=[[1, 2]],
+)
+def more_than_whole(answer):
+    x = matrix(answer, rows=3)
+    if not (x - x[0]).any():
+        return "all rows are equal, so the residual is 0."
+    ratio = float(composite_residual(x))
+    if ratio >= 1.3:
+        return None
+    if x.mean(0).abs().max() < 1e-9:
+        return "the mean is zero, so subtracting it changes nothing: the ratio is 1."
+    if x.shape[1] == 1:
+        return f"one feature gives {ratio:.2f} here: let every feature belong to a token of its own."
+    if ratio < 0.6:
+        return f"the ratio is {ratio:.2f}: the tokens share a row far from zero, so the whole is much larger."
+    return f"the ratio is {ratio:.2f}."

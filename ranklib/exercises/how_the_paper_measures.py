@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, close, exercise, matrix, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, close, exercise, matrix, number, pair_of
 from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.paper.least import residual_size_exact
 
@@ -72,3 +72,33 @@ def worst_mean(answer):
             f"one feature gives {ratio:.2f} here: let one column make f large and many columns make g large."
         )
     return f"the ratio is {ratio:.3f}."
+
+
+@exercise(
+    right=[18, 18.0, torch.tensor(18.0)],
+    wrong=[
+        (6, "counts"),
+        (54, "row sums"),
+        (324, "root"),
+        (108, "root"),
+        (36, "column sums"),
+        (2, "never smaller"),
+        (7, ""),
+    ],
+    malformed="more",
+)
+def stored_copies(answer):
+    a = torch.tensor([[3.0, -1.0, 2.0]], dtype=F64)
+    few, many = (float(residual_size_exact(torch.cat([a, -a]).repeat(k, 1)).upper) for k in (1, 9))
+    slips = {
+        few: "the diameter does not change; the composite counts each copy in the column sums.",
+        9 * few: "only the column sums are nine times as large; the row sums stay.",
+        many**2: "this is f times g; take the root.",
+        18 * few: "18 is the number of tokens; count how often each is stored, and take the root.",
+        6 * few: "compare the column sums before and after: each is nine times as large.",
+    }
+    if close(answer, many):
+        return None
+    if number(answer) < 0.99 * few:
+        return "with more tokens the column sums grow: the residual is never smaller than before."
+    return next((said for slip, said in slips.items() if close(answer, slip)), UNKNOWN)
