@@ -11,7 +11,7 @@ from tests.book.browser import CHAPTERS, visit_fixtures
 from tests.book.lab import IN_LAB, jupyterlab, opened, stored
 
 _, browser, _, _ = visit_fixtures
-HEAVIEST, LIGHTEST = "one-head", "front-page"
+HEAVIEST, LIGHTEST = "skip-connections", "front-page"
 pytestmark = pytest.mark.slow  # a real JupyterLab in a browser
 SOME = CHAPTERS if os.environ.get("RANKLIB_LAB") == "all" else [LIGHTEST, HEAVIEST]
 
