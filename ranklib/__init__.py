@@ -28,7 +28,7 @@ __all__, __getattr__, __dir__ = door(
         "theory": "count_paths enumerate_paths sample_paths length_distribution length_spectrum",
         "tracing": "trace deep_trace load_model tokenise why_missing Missing",
         "experiments": "EXPERIMENTS load_record current_size current_device",
-        "proofs": "derivation",
+        "proofs": "derivation all_derivations",
         "exercises": "check",
         "book": "use_book_style ROLES role tints label label_end shade_floor draw_matrix explore biographies",
     },

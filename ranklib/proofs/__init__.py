@@ -34,7 +34,16 @@ ENGINE = {
         "steps",
     ),
 }
-__all__ = ["DERIVATIONS", "EXPRESSIONS", "check_all", "derivation", *ENGINE]
+__all__ = ["DERIVATIONS", "EXPRESSIONS", "all_derivations", "check_all", "derivation", *ENGINE]
+
+DERIVATIONS: dict[str, Any]
+"""Name -> the function that builds the derivation of that name; made when it is first asked for."""
+EXPRESSIONS: dict[str, Any]
+"""Name of a function of the bounds -> the expression that the derivations use for it."""
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
@@ -44,6 +53,8 @@ def __getattr__(name: str) -> Any:
         return import_module(".expressions", __name__).EXPRESSIONS
     if name == "DERIVATIONS":
         return registry()
+    if name == "all_derivations":
+        return import_module(".page", __name__).all_derivations
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

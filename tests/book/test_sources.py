@@ -65,7 +65,7 @@ def test_statements_named_in_the_library_exist(path):
 
 
 def test_the_library_names_its_sources():
-    assert sum(len(SOURCE.findall(path.read_text())) for path in FILES) > 100
+    assert sum(len(SOURCE.findall(path.read_text())) for path in FILES) > 70
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_invented_statement_is_noticed(text, trouble):
 
 def test_names_of_the_notation_page_are_names_of_the_code():
     """Symbols that the written chapters use; those of later chapters are listed under the table."""
-    page = nbformat.read(ROOT / "chapters/notation.ipynb", 4).cells[0].source
+    page = "\n".join(cell.source for cell in nbformat.read(ROOT / "chapters/notation.ipynb", 4).cells)
     later = {"osc", "lam", "beta", "c", "base"}
     names = set(re.findall(r"`([a-z_]+)(?:\([a-z]*\)\[l\])?`", page.split("Words that")[0])) - later
     code = "\n".join(p.read_text() for p in (ROOT / "ranklib").rglob("*.py"))

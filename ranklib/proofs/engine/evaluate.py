@@ -41,6 +41,7 @@ Given = Mapping[Any, Any]
 
 
 def value_of(entry: Any) -> Any:
+    """What stands for a letter: the value of a model, or the entry itself."""
     return entry.value if isinstance(entry, Model) else entry
 
 

@@ -193,4 +193,5 @@ def _without(box: tuple, start: Any, end: Any) -> list[tuple]:
 
 
 def digits(boxes: int) -> str:
+    """The number of boxes, in words for the report."""
     return f"{boxes} box" if boxes == 1 else f"{boxes} boxes"

@@ -53,6 +53,7 @@ class Operator(sp.Expr):
 
     @staticmethod
     def compute(*args: Any) -> Any:
+        """The value, from arguments that are filled in."""
         raise NotImplementedError
 
 
@@ -242,6 +243,7 @@ class Named(sp.Function):
 
     @staticmethod
     def definition(*args: Any) -> Any:
+        """What the letter stands for, as an expression."""
         raise NotImplementedError
 
 
