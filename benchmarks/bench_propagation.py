@@ -13,7 +13,8 @@ import mpmath as mp
 import torch
 from pairs import Row, alternate, row, show
 
-from ranklib.exact.propagation import ResidualState, propagate, trajectory
+from ranklib.exact.propagation import propagate, trajectory
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 
 TOKENS, DIM, HEADS, PAIRS, LARGEST_SLOWDOWN = 128, 768, 12, 21, 1.6

@@ -11,7 +11,7 @@ from importlib import import_module
 
 import torch
 
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.model.layers import Layer, Network
 from ranklib.paper.least import residual_size
 from ranklib.paper.sizes import layer_sizes

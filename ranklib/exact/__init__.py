@@ -5,6 +5,7 @@ from ranklib._door import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "propagation": "ResidualState propagate propagate_layer trajectory",
+        "state": "ResidualState",
+        "propagation": "propagate propagate_layer trajectory",
     },
 )

@@ -43,15 +43,14 @@ tokens that carry nearly all of p, next to a far token, is such a lost direction
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
-from ranklib._checks import require_float, require_instance, require_shape
+from ranklib._checks import require_instance, require_shape
 from ranklib.exact.modules import through
-from ranklib.exact.scaled import Scaled, normalise, sum_scaled, times_power
+from ranklib.exact.scaled import Scaled, sum_scaled, times_power
 from ranklib.exact.softmax import (
     LEAST_LOG,
     base_difference,
@@ -60,84 +59,12 @@ from ranklib.exact.softmax import (
     moderate,
     softmax_base,
 )
+from ranklib.exact.state import ResidualState, about_mean
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import require_mask
 
 LEAST_PLAIN_LOG = -100.0  # lighter weights get an exponent of their own
-
-
-@dataclass(frozen=True, eq=False)
-class ResidualState:
-    """The tokens as X = 1 common^T + 2^exponent mantissa, in float64.
-
-    common: (dim); mantissa: (tokens, dim); exponent: a Python integer. ``of`` and ``propagate`` give a
-    mantissa whose columns have mean 0 and whose largest entry is in [1/2, 1), or 0 when all rows are equal.
-    Raises ``TypeError`` for a dtype other than float64 or an exponent that is no integer, ``ValueError`` for
-    a wrong shape, NaN or infinity. Source: chapter `one-head`.
-
-    >>> x = torch.tensor([[3.0], [1.0]])
-    >>> state = ResidualState.of(x)
-    >>> state.common.tolist(), state.mantissa[:, 0].tolist(), state.exponent
-    ([2.0], [0.5, -0.5], 1)
-    """
-
-    common: Float[Tensor, " dim"]
-    mantissa: Float[Tensor, "tokens dim"]
-    exponent: int
-
-    def __post_init__(self) -> None:
-        for name in ("common", "mantissa"):
-            value = getattr(self, name)
-            require_float(name, value)
-            if value.dtype != torch.float64:
-                raise TypeError(f"{name}: expected torch.float64, got {value.dtype}; use {name}.double()")
-        ok = self.mantissa.ndim == 2 and 0 not in self.mantissa.shape
-        require_shape("mantissa", self.mantissa, "(tokens, dim), one sample, neither axis empty", ok)
-        expected = self.mantissa.shape[1:]
-        require_shape("common", self.common, f"(dim) = {tuple(expected)}", self.common.shape == expected)
-        if isinstance(self.exponent, bool) or not isinstance(self.exponent, int):
-            raise TypeError(f"exponent: expected an integer, got {self.exponent!r}; use int(...)")
-
-    @classmethod
-    def of(cls, x: "Float[Tensor, 'tokens dim'] | ResidualState") -> "ResidualState":
-        """The state of tokens ``x`` (tokens, dim), any float dtype, or ``x`` if it is one; raises as the class."""
-        if isinstance(x, ResidualState):
-            return x
-        require_float("x", x)
-        ok = x.ndim == 2 and 0 not in x.shape
-        require_shape("x", x, "(tokens, dim), one sample, neither axis empty", ok)
-        return raw_state(x)
-
-    def log10_size(self) -> float:
-        """log10 of sqrt(||.||_1 ||.||_inf) of the residual about the mean; -inf when all rows are equal.
-
-        >>> round(ResidualState.of(torch.tensor([[3.0], [1.0]])).log10_size(), 4)
-        0.1505
-        """
-        entries = (self.mantissa - self.mantissa.mean(0)).abs()
-        square = float(entries.sum(0).max() * entries.sum(1).max())
-        return math.log10(square) / 2 + self.exponent * math.log10(2) if square else -math.inf
-
-    def dense(self) -> Float[Tensor, "tokens dim"]:
-        """X itself, rounded to float64: a residual below 1e-16 of the common row is lost in that rounding.
-
-        Raises ``ValueError`` if 2^exponent R underflows or overflows.
-        """
-        largest = float(self.mantissa.abs().max())
-        exponent = math.frexp(largest)[1] + self.exponent
-        if largest and not -1021 <= exponent <= 1024:
-            raise ValueError(
-                f"state: expected a residual within the range of float64, got about 2^{exponent}; "
-                "use mantissa and exponent, or log10_size()"
-            )
-        return self.common + times_power(self.mantissa, self.exponent)
-
-
-def raw_state(x: Tensor) -> ResidualState:
-    """``ResidualState.of`` for callers that have checked."""
-    x = x.detach().double()
-    return _centre(x[0], (x - x[0], 0))
 
 
 @torch.no_grad()
@@ -197,7 +124,7 @@ def propagate(
     mantissa, exponent = sum_scaled(terms)
     heads = torch.cat([(values[:, 0] + times_power(centre, e))[:, None], mantissa], 1)
     common, *residual = (heads.transpose(0, 1).flatten(1) @ w_o.flatten(0, 1)).tensor_split([1])
-    return _with_skip(state, skip, _centre(common[0] + attention.bias.double(), (*residual, exponent + e)))
+    return _with_skip(state, skip, about_mean(common[0] + attention.bias.double(), (*residual, exponent + e)))
 
 
 @torch.no_grad()
@@ -262,14 +189,14 @@ def _through(module: torch.nn.Module | None, state: ResidualState) -> ResidualSt
     if module is None:
         return state
     row, mantissa, exponent = through(module, state.common, state.mantissa, state.exponent)
-    return _centre(row, (mantissa, exponent))
+    return about_mean(row, (mantissa, exponent))
 
 
 def _with_skip(state: ResidualState, skip: float | int, branch: ResidualState) -> ResidualState:
     if not skip:
         return branch
     terms = [(float(skip) * state.mantissa, state.exponent), (branch.mantissa, branch.exponent)]
-    return _centre(float(skip) * state.common + branch.common, sum_scaled(terms))
+    return about_mean(float(skip) * state.common + branch.common, sum_scaled(terms))
 
 
 def _of_heads(rows: Tensor, w: Tensor) -> Tensor:
@@ -310,11 +237,3 @@ def _averages(ratio: Tensor, log_weights: Tensor, values: Tensor) -> Scaled:
     exponents = torch.where(sizes > 0, top + torch.frexp(sizes).exponent, -math.inf)
     best = int(exponents.max()) if sizes.any() else 0
     return times_power(heads, (top - best)[:, None, None]), best
-
-
-def _centre(common: Tensor, residual: Scaled) -> ResidualState:
-    """The state with the mean of the residual moved into the common row."""
-    mantissa, exponent = normalise(residual)
-    mean = mantissa.mean(0)
-    common = common + times_power(mean, exponent)
-    return ResidualState(common, *normalise((mantissa - mean, exponent)))

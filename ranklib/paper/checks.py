@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance
-from ranklib.exact.propagation import ResidualState, propagate
+from ranklib.exact.propagation import propagate
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network, require_plain
 from ranklib.paper.bounds import Hypothesis, bound_named

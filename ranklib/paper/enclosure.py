@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ranklib._checks import require_positive
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.paper.centres import raw_mean_centre
 from ranklib.paper.least import CertifiedResidual, raw_residual_size
 from ranklib.paper.norms import raw_composite

@@ -18,7 +18,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
-from ranklib.exact.propagation import ResidualState, propagate_layer
+from ranklib.exact.propagation import propagate_layer
+from ranklib.exact.state import ResidualState
 from ranklib.model.layers import Layer
 from ranklib.paper.checks import Check, check_layer
 from ranklib.paper.enclosure import enclosure

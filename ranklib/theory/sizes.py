@@ -13,7 +13,7 @@ from ranklib._checks import (
     require_instance,
     require_shape,
 )
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 
 NORMS = ("l2", "l1", "linf")

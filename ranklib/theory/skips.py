@@ -13,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
-from ranklib.exact.propagation import ResidualState, propagate_layer, raw_state
+from ranklib.exact.propagation import propagate_layer
+from ranklib.exact.state import ResidualState, raw_state
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network, require_plain
 from ranklib.model.softmax import attention_matrix, raw_score_parts

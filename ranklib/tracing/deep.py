@@ -16,7 +16,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from ranklib.exact.propagation import ResidualState, trajectory
+from ranklib.exact.propagation import trajectory
+from ranklib.exact.state import ResidualState
 from ranklib.paper.norms import composite
 from ranklib.tracing.conversion import as_network, find_base, find_part, to_double
 

@@ -6,7 +6,7 @@ import mpmath as mp
 import torch
 from torch import nn
 
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
 

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from ranklib.exact.modules import through
-from ranklib.exact.propagation import ResidualState, trajectory
+from ranklib.exact.propagation import trajectory
+from ranklib.exact.state import ResidualState
 from tests.exact.by_definition import (
     DIM,
     centred,

@@ -7,7 +7,8 @@ import mpmath as mp
 import pytest
 import torch
 
-from ranklib.exact.propagation import ResidualState, propagate, trajectory
+from ranklib.exact.propagation import propagate, trajectory
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 from tests.exact.by_definition import (
     DIM,

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from ranklib.exact.propagation import ResidualState, propagate, propagate_layer, trajectory
+from ranklib.exact.propagation import propagate, propagate_layer, trajectory
+from ranklib.exact.state import ResidualState
 from ranklib.model.layers import Layer, Network
 from ranklib.model.softmax import causal_mask, window_mask
 from tests.exact.by_definition import (

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from plain import import_plain, raises_its_own_message
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network
 from ranklib.paper.bounds import BOUNDS, Hypothesis, bound_value

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.paper.enclosure import enclose_least, enclosure
 from ranklib.paper.least import residual_size_exact
 

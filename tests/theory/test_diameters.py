@@ -9,7 +9,8 @@ import torch
 
 import ranklib.theory.diameters
 from plain import import_plain, raises_its_own_message
-from ranklib.exact.propagation import ResidualState, trajectory
+from ranklib.exact.propagation import trajectory
+from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 from ranklib.theory.diameters import (
     bound_depth,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from plain import import_plain, raises_its_own_message
-from ranklib.exact.propagation import ResidualState
+from ranklib.exact.state import ResidualState
 from ranklib.measures.tokens import mean_cosine
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network
