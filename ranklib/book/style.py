@@ -7,7 +7,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from torch import Tensor
 
 PANEL = (4.6, 3.0)
@@ -49,58 +48,6 @@ colour has a contrast of 4.5 or more against the page in its theme, so that text
 
 PAGE = Role("#FFFFFF", "#14181E", "solid", 0.0, None)
 """What lies behind a figure: the colour to give to boxes that should hide what is under them."""
-
-_RC = {
-    "figure.figsize": PANEL,
-    "figure.dpi": 100,
-    "figure.constrained_layout.use": True,
-    "font.size": 11,
-    "axes.titlesize": 11,
-    "xtick.labelsize": 10,
-    "ytick.labelsize": 10,
-    "legend.fontsize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": ROLES["ink"].light,
-    "axes.labelcolor": ROLES["ink"].light,
-    "xtick.color": ROLES["ink"].light,
-    "ytick.color": ROLES["ink"].light,
-    "text.color": ROLES["ink"].light,
-    "axes.prop_cycle": mpl.cycler(color=[ROLES["ink"].light]),
-    "lines.color": ROLES["ink"].light,
-    "patch.edgecolor": ROLES["ink"].light,
-    "hatch.color": ROLES["ink"].light,
-    "svg.hashsalt": "ranklib",
-    "hatch.linewidth": 0.6,
-}
-
-
-def use_book_style() -> None:
-    """Set matplotlib's defaults to the book's look, in this process only.
-
-    In a notebook each figure is stored twice, without a date inside, so that a second run stores the same
-    bytes: as themed vector graphics (:func:`ranklib.book.pictures.to_svg`), which the book and trusted
-    notebooks show, and as PNG for notebooks that are not trusted. Called by the setup cell of every chapter;
-    importing ``ranklib`` changes nothing.
-
-    Example
-    -------
-    >>> use_book_style()
-    >>> mpl.rcParams["font.size"]
-    11.0
-    """
-    mpl.rcParams.update(_RC)
-    from IPython import get_ipython
-
-    if (shell := get_ipython()) is not None:
-        from matplotlib_inline.backend_inline import set_matplotlib_formats
-
-        from ranklib.book.pictures import to_png, to_svg
-
-        set_matplotlib_formats("svg", "png")
-        formatters = shell.display_formatter.formatters
-        formatters["image/svg+xml"].for_type(Figure, to_svg)
-        formatters["image/png"].for_type(Figure, to_png)
 
 
 def role(name: str, marker: bool = True) -> dict:

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from ranklib._provenance import current_device, provenance
-from ranklib.book.style import PANEL, role, shade_floor, use_book_style
+from ranklib.book.pictures import use_book_style
+from ranklib.book.style import PANEL, role, shade_floor
 from ranklib.tracing import models as pretrained
 from ranklib.tracing.layerwise import Trace, trace
 

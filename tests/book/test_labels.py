@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 from ranklib.book.labels import AIR, label, place_labels
-from ranklib.book.pictures import to_png, to_svg
-from ranklib.book.style import PAGE, ROLES, draw_matrix, role, shade_floor, use_book_style
+from ranklib.book.pictures import to_png, to_svg, use_book_style
+from ranklib.book.style import PAGE, ROLES, draw_matrix, role, shade_floor
 from tests.book.test_style import contrast
 
 

@@ -8,8 +8,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 from ranklib.book import slider_markup
+from ranklib.book.pictures import use_book_style
 from ranklib.book.sliders import explore
-from ranklib.book.style import ROLES, use_book_style
+from ranklib.book.style import ROLES
 from tests.book import example_explorer
 from tests.book.example_explorer import SHARP, Elements, draw, folded, visible
 

@@ -6,7 +6,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-from ranklib.book.style import PAGE, ROLES, css, use_book_style
+from ranklib.book.pictures import use_book_style
+from ranklib.book.style import PAGE, ROLES, css
 
 
 @pytest.fixture(autouse=True)
