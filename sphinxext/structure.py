@@ -43,8 +43,9 @@ def draws(node: nodes.Node) -> bool:
 
 
 def before(node: nodes.Node) -> nodes.Node | None:
-    place = node.parent.index(node)
-    return node.parent[place - 1] if place else None
+    """What is shown above a node: targets of links show nothing."""
+    above = node.parent[: node.parent.index(node)]
+    return next((other for other in reversed(above) if not isinstance(other, nodes.target)), None)
 
 
 def pair_figures(doctree: nodes.document) -> None:
@@ -105,7 +106,7 @@ def set_references(doctree: nodes.document) -> None:
     entries = {}
     for raw in doctree.findall(nodes.raw):
         if found := re.search(r'id="(cite-[\w-]+)"', raw.astext()):
-            entries[found[1]] = raw.parent.astext().replace(raw.astext(), "").strip(" .")
+            entries[found[1]] = re.sub(r"<[^>]+>", "", raw.parent.astext()).strip(" .")
     for section in doctree.findall(nodes.section):
         seen = set()
         for paragraph in [child for child in section if isinstance(child, nodes.paragraph)]:
@@ -147,12 +148,19 @@ def depart_fold(self, node):
     self.body.append("</details>\n")
 
 
+# A derivation is many formulas: they wait in a template until it is unfolded or printed (reader.js).
+DERIVATION = re.compile(r"<details>\n(<summary>(?:Derivation \(|<b>).*?</summary>)(.*?)</details>", re.S)
+WAITING = (
+    r'<details class="derivation">\n\1<template>\2</template>'
+    "<noscript><p>The steps are in the notebook; here they need scripts.</p></noscript></details>"
+)
 EXPLORER = '<div class="rank-explore"'
 SKIP = '<a class="skip-to-slider" href="#first-slider">Skip to the first slider</a>\n'
 
 
 def mend_body(app, pagename, templatename, context, doctree):
     body = re.sub(r' id="(?:proof|exercise)-content"', "", context.get("body") or "")  # the same on every box
+    body = DERIVATION.sub(WAITING, body)
     body = re.sub(r'<a class="headerlink"', '<a class="headerlink" tabindex="-1"', body)
     if EXPLORER in body:
         body = SKIP + body.replace(EXPLORER, f'<span id="first-slider" tabindex="-1"></span>{EXPLORER}', 1)

@@ -1,19 +1,27 @@
-// Paper shows every fold open; what scrolls can be reached from the keyboard.
+// Derivations are unpacked when they unfold; paper shows every fold open; what scrolls can be reached from the keyboard.
 {
   let opened = [];
+  const unpack = (fold) => {
+    const packed = fold.querySelector(":scope > template");
+    if (packed) packed.replaceWith(packed.content);
+  };
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("article details:not([open])")];
-    opened.forEach((fold) => { fold.open = true; });
+    opened.forEach((fold) => { unpack(fold); fold.open = true; });
   });
   addEventListener("afterprint", () => opened.forEach((fold) => { fold.open = false; }));
+  const boxes = "article pre, .pst-scrollable-table-container, article div.math, article details.derivation > *";
   const reach = () => {
-    for (const box of document.querySelectorAll("article pre, .pst-scrollable-table-container, article div.math")) {
+    for (const box of document.querySelectorAll(boxes)) {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
+      else if (box.localName !== "summary") box.removeAttribute("tabindex");
     }
   };
   addEventListener("load", reach);
   addEventListener("resize", reach);
-  document.querySelectorAll("article details").forEach((fold) => fold.addEventListener("toggle", reach));
+  document.querySelectorAll("article details").forEach((fold) => fold.addEventListener("toggle", () => {
+    if (fold.open) unpack(fold);
+    reach();
+  }));
 }

@@ -32,6 +32,8 @@ WIDE = """() => {
   const found = [];
   for (const formula of document.querySelectorAll("article.bd-article math")) {
     if (!formula.checkVisibility()) continue;
+    const scroller = formula.closest("details.derivation > *");  // what a machine wrote may scroll in its box
+    if (scroller && getComputedStyle(scroller).overflowX === "auto") continue;
     const drawn = formula.getBoundingClientRect();
     if (formula.getAttribute("display") === "block") {
       const box = formula.closest("div.math") ?? formula.parentElement;

@@ -121,6 +121,8 @@ def look_at_phone(page, chapter: str) -> list[str]:
         found.append(f"{opened} folds are open when the page loads")
     if (shift := page.evaluate("window.shift")) >= MAX_SHIFT:
         found.append(f"the layout shifts by {shift:.3f} while the page loads, expected less than {MAX_SHIFT}")
+    if (count := page.evaluate("document.querySelectorAll('*').length")) >= MAX_NODES:
+        found.append(f"the page has {count} elements, expected less than {MAX_NODES}")
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true })")
     page.evaluate("document.fonts.ready.then(() => null)")
     found += [f"formula wider than its box: {f}" for f in page.evaluate(facts.WIDE)]
@@ -157,10 +159,6 @@ def look_at_desk(page) -> list[str]:
         found.append(f"a line has {statistics.median(lines)} characters, expected 65 to 70")
     found += [f"focus cannot be seen on {e}" for e in page.evaluate(facts.UNSEEN_FOCUS)]
     found += walk_to_slider(page)
-    if (
-        count := page.evaluate("document.querySelectorAll('*:not(.rank-frame[hidden] *)').length")
-    ) >= MAX_NODES:
-        found.append(f"the page has {count} elements, expected less than {MAX_NODES}")
     return found
 
 
