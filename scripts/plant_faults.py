@@ -74,6 +74,8 @@ FAULTS = [
     Fault("exact/softmax", "(excess - total) / (1 +", "(excess - total) / (1 -", "a sign of second order"),
     Fault("exact/modules", "(8 / math.pi) ** 0.5 * (z + 0.044715", "(8 / math.pi) ** 0.5 * (z + 0.04472",
           "a digit of a constant"),
+    Fault("exact/propagation", "float(skip) * state.common + branch.common", "float(skip) * state.common - branch.common",
+          "a sign"),
     Fault("exact/state", "common = common + times_power(mean, exponent)", "common = common - times_power(mean, exponent)",
           "a sign"),
     Fault("measures/tokens", "(tokens * (tokens - 1))", "(tokens * tokens)", "pairs with themselves"),
