@@ -9,9 +9,10 @@ from ranklib.model.attention import SelfAttention
 from ranklib.paper.centres import mean_centre, residual_about
 from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.least import residual_size
-from ranklib.paper.movers import Movers, best_movers, best_ratios, clean_movers, pocket_family
+from ranklib.paper.movers import Movers, clean_movers, pocket_family
 from ranklib.paper.norms import composite
 from ranklib.paper.sizes import layer_sizes, oscillation_of_scores
+from ranklib.paper.special_queries import best_ratios, best_specials
 
 
 @exercise(
@@ -105,7 +106,7 @@ EYE = torch.eye(4, 2, dtype=torch.float64)
     right=[
         tuple(four_tokens(0.01)[:2]),
         tuple(four_tokens(0.01, tokens=3)[:2]),
-        tuple(best_movers(61)._replace(eta=1e-9).instance()[:2]),
+        tuple(best_specials(61).instance()[:2]),
     ],
     wrong=[
         ((EYE, four_tokens(3.0).attention), "95 percent"),

@@ -15,8 +15,9 @@ __all__, __getattr__, __dir__ = door(
         "bounds": "BOUNDS Hypothesis Bound bound_value",
         "checks": "LayerCheck measure_layer check_layer check_network",
         "depth": "Beta beta printed_depth converges DepthBound proved_depth",
-        "counterexamples": "Instance two_heads four_tokens oscillation_family diagonal_step signed_step skip_corollary "
+        "counterexamples": "Instance two_heads four_tokens diagonal_step signed_step skip_corollary "
         "outlier_residual row_wise_l1 row_wise_l2",
-        "movers": "Movers clean_movers clean_family pocket_family best_movers best_ratios",
+        "movers": "Movers clean_movers clean_family pocket_family best_movers",
+        "special_queries": "Specials special_limit refuting_3573 best_specials best_ratios",
     },
 )

@@ -96,7 +96,7 @@ BOUNDS: dict[str, Bound] = {
         ONE | {"osc": x_star},
     ),
     "constant_four": Bound(
-        "4 Lambda rho ||W||, where it is proved (Theorem (Constant four))",
+        "4 Lambda rho ||W||, where it is proved (Theorem (When four is true))",
         3,
         _one_head(lambda s: torch.full_like(s.lam, 4.0)),
         ONE,
@@ -115,9 +115,9 @@ BOUNDS: dict[str, Bound] = {
         ONE,
     ),
     "middle": Bound(
-        "(e^Lambda - 1) / sqrt(1 + e^-Lambda) rho ||W|| (Theorem (One layer))",
+        "(e^Lambda - 1) / sqrt(e^Lambda + 1) rho ||W|| (Theorem (One layer))",
         3,
-        _one_head(lambda s: kappa(s.lam) / (1 + (-s.lam).exp()).sqrt()),
+        _one_head(lambda s: kappa(s.lam) / (s.lam.exp() + 1).sqrt()),
         ONE,
     ),
     "memorable": Bound(
@@ -163,14 +163,14 @@ def bound_value(name: str, sizes: LayerSizes) -> Float[Tensor, "*batch"]:
 
     A one-head bound of a layer with several heads is that of its worst head, and its hypothesis ``heads``
     fails. Raises ``ValueError`` for an unknown name, ``TypeError`` unless sizes are ``LayerSizes``. Source:
-    chapters `one-head` and `many-heads`.
+    chapter `printed-theorems`.
 
     >>> from ranklib.model.attention import SelfAttention
     >>> from ranklib.paper.sizes import layer_sizes
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())
     >>> [round(bound_value(name, sizes).item(), 3) for name in ("two_tokens", "unconditional", "memorable")]
-    [0.173, 0.331, 0.459]
+    [0.173, 0.265, 0.459]
     """
     entry = bound_named(name)
     require_instance("sizes", sizes, LayerSizes)

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from ranklib._checks import require_all, require_float
 
-FOUR = {"lam": 6.5, "osc": 5.62, "tokens": 676}
-"""Lambda, osc(E) and n up to which the constant 4 is proved, each by itself (Theorem (Constant four)).
+FOUR = {"lam": 7.49, "osc": 7.55, "tokens": 2200}
+"""Lambda, osc(E) and n up to which the constant 4 is proved, each by itself (Theorem (When four is true)).
 
-G(6.5) < 4 * 6.5 and C(5.62) < 4; beyond Lambda = 6.5, sqrt(676) = 4 * 6.5 is enough.
+G(7.49) < 4 * 7.49 and C(7.55) < 4; for n, intervals over the two variables that are left.
 """
 
 
@@ -31,7 +31,7 @@ def kappa(t: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> kappa(torch.tensor([0.0, 1e-20, 1.0], dtype=torch.float64))
     tensor([1.0000, 1.0000, 1.7183], dtype=torch.float64)
 
-    Source: Lemma (Master) in chapter `printed-theorems`.
+    Source: Lemma (Columns) in chapter `printed-theorems`.
     """
     require_float("t", t)
     return _kappa(t)
@@ -64,66 +64,70 @@ def _vartheta(osc: Tensor) -> Tensor:
 def const_osc(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""The proved one-layer constant of one head under osc(E) <= D.
 
-    .. math:: C(D)^2 = \Big(\frac{\kappa(D)}2 + \tanh\frac D4\Big)\vartheta(D)
-              = \tfrac12\kappa(\tfrac D2)^2 + \vartheta(D)\tanh\frac D4
+    .. math:: C(D)^2 = \max\Big\{\big(\kappa(\tfrac D2) + 1\big)\frac{\tanh(D/4)}D,\;
+              \tfrac12\big(\kappa(D) + 1\big)\frac{\tanh(D/4)}D\Big\}
 
-    Increasing; 1/sqrt 2 at 0, where it is sharp, and at most 4 up to D = 5.62.
+    Increasing; 1/sqrt 2 at 0, where it is sharp, and at most 4 up to D = 7.55.
 
-    >>> const_osc(torch.tensor([0.0, 1.256, 5.62], dtype=torch.float64))
-    tensor([0.7071, 1.1236, 3.9986], dtype=torch.float64)
+    >>> const_osc(torch.tensor([0.0, 1.256, 7.55], dtype=torch.float64))
+    tensor([0.7071, 0.7609, 3.9975], dtype=torch.float64)
 
     Source: Theorem (Small oscillation) in chapter `printed-theorems`.
     """
     osc = _nonnegative("osc", osc)
-    return (_kappa(osc / 2).square() / 2 + _vartheta(osc) * (osc / 4).tanh()).sqrt()
+    largest = torch.maximum(kappa(osc / 2) + 1, (kappa(osc) + 1) / 2)
+    return (largest * vartheta(osc) / 4).sqrt()
 
 
 def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    r"""The same for several heads, whose ranges may differ: without the factor vartheta.
+    r"""The same for several heads, whose ranges may differ: without the factor of the rows.
 
-    .. math:: C(D)^2 = \frac{\kappa(D)}2 + \tanh\frac D4
+    .. math:: C(D)^2 = \tfrac14\big(\kappa(D) + 1\big)
 
     >>> const_osc_heads(torch.tensor([0.0, 1.256], dtype=torch.float64))
-    tensor([0.7071, 1.1418], dtype=torch.float64)
+    tensor([0.7071, 0.8660], dtype=torch.float64)
 
     Source: Theorem (Many heads) in chapter `printed-theorems`.
     """
-    return (_kappa(_nonnegative("osc", osc)) / 2 + (osc / 4).tanh()).sqrt()
+    return ((kappa(_nonnegative("osc", osc)) + 1) / 4).sqrt()
 
 
 def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""F(Lambda) over Lambda, defined at 0 too: increasing from 1/2.
 
-    .. math:: F(\Lambda) / \Lambda = \tfrac12\kappa(\Lambda) + \tanh\frac\Lambda2
+    .. math:: F(\Lambda) / \Lambda = \tfrac14\big(\kappa(\Lambda) + 1\big)
 
     >>> f_slope(torch.tensor([0.0, 5.0], dtype=torch.float64))
-    tensor([ 0.5000, 15.7279], dtype=torch.float64)
+    tensor([0.5000, 7.6207], dtype=torch.float64)
 
     Source: Theorem (One layer) in chapter `printed-theorems`.
     """
-    return _kappa(_nonnegative("lam", lam)) / 2 + (lam / 2).tanh()
+    return (kappa(_nonnegative("lam", lam)) + 1) / 4
 
 
 def f_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    r"""The factor of the column sums in the unconditional theorem.
+    r"""The largest absolute column sum of P - 1 p^T, as far as ||E||_1 <= Lambda knows it.
 
-    .. math:: F(\Lambda) = \tfrac12(e^\Lambda - 1) + \Lambda\tanh\frac\Lambda2
+    .. math:: F(\Lambda) = \tfrac14(e^\Lambda - 1 + \Lambda)
+
+    Sharp for every Lambda: half of the weight on one key, and many rows.
 
     >>> f_lambda(torch.tensor([0.0, 1.0], dtype=torch.float64))
-    tensor([0.0000, 1.3213], dtype=torch.float64)
+    tensor([0.0000, 0.6796], dtype=torch.float64)
 
-    Source: Theorem (One layer) in chapter `printed-theorems`.
+    Source: Lemma (Columns) in chapter `printed-theorems`.
     """
-    return _nonnegative("lam", lam).expm1() / 2 + lam * (lam / 2).tanh()
+    return (_nonnegative("lam", lam).expm1() + lam) / 4
 
 
 def g_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    r"""G(Lambda) over Lambda, defined at 0 too: increasing from 1/sqrt 2, at most 4 up to Lambda = 6.5.
+    r"""G(Lambda) over Lambda, defined at 0 too: increasing from 1/sqrt 2, at most 4 up to Lambda = 7.49.
 
-    >>> g_slope(torch.tensor([0.0, 6.5], dtype=torch.float64))
-    tensor([0.7071, 3.9972], dtype=torch.float64)
+    >>> g_slope(torch.tensor([0.0, 7.49], dtype=torch.float64))
+    tensor([0.7071, 3.9993], dtype=torch.float64)
 
-    Source: Theorem (One layer) and Theorem (Constant four) in chapter `printed-theorems`.
+    Source: Theorem (One layer) in chapter `printed-theorems` and Theorem (When four is true) in
+    chapter `where-it-breaks`.
     """
     return f_slope(lam).sqrt() * _vartheta(2 * lam).sqrt()
 
@@ -132,10 +136,10 @@ def g_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""The factor of the unconditional theorem: geometric mean of those of column and row sums.
 
     .. math:: G(\Lambda) = \sqrt{2 F(\Lambda)\tanh(\Lambda/2)}
-              \le \frac{e^\Lambda - 1}{\sqrt{1 + e^{-\Lambda}}} \le e^\Lambda - 1
+              \le \frac{e^\Lambda - 1}{\sqrt{e^\Lambda + 1}} \le e^\Lambda - 1
 
-    >>> g_lambda(torch.tensor([0.0, 6.5], dtype=torch.float64))
-    tensor([ 0.0000, 25.9821], dtype=torch.float64)
+    >>> g_lambda(torch.tensor([0.0, 7.49], dtype=torch.float64))
+    tensor([ 0.0000, 29.9544], dtype=torch.float64)
 
     Source: Theorem (One layer) in chapter `printed-theorems`.
     """
@@ -143,14 +147,14 @@ def g_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def middle(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    r"""The form between G and the memorable one: (e^Lambda - 1) / sqrt(1 + e^-Lambda).
+    r"""The form between G and the memorable one: (e^Lambda - 1) / sqrt(e^Lambda + 1).
 
     >>> middle(torch.tensor([0.0, 1.0], dtype=torch.float64))
-    tensor([0.0000, 1.4692], dtype=torch.float64)
+    tensor([0.0000, 0.8911], dtype=torch.float64)
 
     Source: Theorem (One layer) in chapter `printed-theorems`.
     """
-    return memorable(lam) / (1 + (-lam).exp()).sqrt()
+    return memorable(lam) / (lam.exp() + 1).sqrt()
 
 
 def memorable(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -172,7 +176,7 @@ def x_star() -> float:
     >>> round(x_star(), 7)
     1.2564312
 
-    Source: chapter `one-head`; the paper rounds it to 1.256 in its appendix A.
+    Source: chapter `printed-theorems`; the paper rounds it to 1.256 in its appendix A.
     """
     return -0.5 - float(lambertw(-0.5 * math.exp(-0.5), -1).real)
 
@@ -180,13 +184,13 @@ def x_star() -> float:
 def shape_limit() -> float:
     r"""How far the shapes of the heads may differ before the printed constant 4 is no longer proved.
 
-    .. math:: \theta^4 \text{ with } \tfrac12(\theta + \theta^{-1}) = 4 / C, \qquad C^2 = \tfrac12\kappa(x^*)
-              + \tanh\tfrac{x^*}4
+    .. math:: \theta^4 \text{ with } \tfrac12(\theta + \theta^{-1}) = 4 / C, \qquad C^2 = \tfrac14(\kappa(x^*) + 1)
+              = \tfrac34
 
     It limits the largest ratio ||W_h||_1 / ||W_h||_inf over the least one, under osc(E) <= x^*.
 
     >>> int(shape_limit())
-    2213
+    6942
 
     Source: Proposition (Price of the shape) in chapter `printed-theorems`.
     """

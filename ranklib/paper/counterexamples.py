@@ -1,4 +1,4 @@
-"""The explicit instances behind what is sharp and what is false; the one with many tokens is ``Movers``."""
+"""The explicit instances behind what is sharp and what is false; those with many tokens are ``Movers`` and ``Specials``."""
 
 import math
 from typing import NamedTuple
@@ -78,28 +78,11 @@ def four_tokens(w: float, beta: float = 40.0, tokens: int = 4) -> Instance:
     return Instance(torch.eye(tokens, 2, **options), attention, facts)
 
 
-def oscillation_family(osc: float) -> float:
-    r"""What a family with osc(E) <= D reaches of ||res SA(X)|| / (Lambda rho ||W||), with ever more tokens.
-
-    .. math:: \frac{\sqrt{2 T (\frac29 (e^D - 1) + T)}}D, \qquad T = \frac23\cdot\frac{e^D - 1}{e^D + 2}
-
-    It exceeds 4 from D = 8.1968 on: an oscillation of 8.2 is not small enough. Raises ``ValueError`` unless
-    osc is a positive number. Source: Theorem (Oscillation 8.2) in chapter `where-it-breaks`.
-
-    >>> [round(oscillation_family(osc), 3) for osc in (8.0, 8.2, 8.5, 9.0)]
-    [3.714, 4.005, 4.489, 5.444]
-    """
-    require_positive("osc", osc)
-    excess = math.expm1(osc)
-    tilt = 2 / 3 * excess / (excess + 3)
-    return math.sqrt(2 * tilt * (2 / 9 * excess + tilt)) / osc
-
-
 def diagonal_step(eps: float, tokens: int) -> tuple[float, float]:
     """The sum of osc_i and 2 ||E||_1 for E = eps I: the printed proof needs the first below the second.
 
     The first is n eps, so the step fails from three tokens on. Raises ``TypeError`` or ``ValueError`` unless
-    eps is positive and tokens >= 1. Source: chapter `one-head`, on the printed proof.
+    eps is positive and tokens >= 1. Source: chapter `printed-theorems`, on the printed proof.
 
     >>> diagonal_step(0.5, 2), diagonal_step(0.5, 3)
     ((1.0, 1.0), (1.5, 1.0))
@@ -115,7 +98,7 @@ def signed_step(u: float) -> tuple[float, float]:
 
     The printed proof needs the first below the second. The pair is R = (1, -1)^T with E = u R R^T and
     p = (1/2, 1/2): tanh u against 0. Raises ``ValueError`` unless u is a positive number.
-    Source: chapter `one-head`, on the printed proof.
+    Source: chapter `printed-theorems`, on the printed proof.
 
     >>> round(signed_step(0.5)[0], 3), signed_step(0.5)[1]
     (0.462, 0.0)

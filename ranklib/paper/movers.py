@@ -204,22 +204,3 @@ def best_movers(tokens: int) -> Movers:
         else:
             high = right
     return max(map(height, range(low, high + 1)), key=lambda found: found.ratio)
-
-
-def best_ratios(
-    sizes: tuple[int, ...] = (2, 3, 4, 64, 128, 256, 512, 1024, 2048, 4725, 6001, 8192),
-) -> dict[int, float]:
-    """For each number of tokens the largest ||res SA(X)|| / (Lambda rho ||W||) in the families of this book.
-
-    ``four_tokens`` in its limit, and from 8 tokens on also ``best_movers``. The printed claim says at most 4;
-    values are lower bounds of the truth. Raises as those two do. Source: chapter `where-it-breaks`.
-
-    >>> {n: round(ratio, 3) for n, ratio in best_ratios((2, 3, 4, 64)).items()}
-    {2: 0.5, 3: 0.612, 4: 0.707, 64: 0.745}
-    """
-    found = {}
-    for tokens in sizes:
-        require_int("sizes", tokens, 2)
-        small = math.sqrt(min(1, tokens / 4) / 2)
-        found[tokens] = max(small, 4 * best_movers(tokens).ratio) if tokens >= 8 else small
-    return found

@@ -14,11 +14,11 @@ EXPRESSIONS = {
     "kappa": Kappa.definition(T),
     "vartheta": Vartheta.definition(T),
     "const_osc": sp.sqrt(SquareC.definition(T)),
-    "const_osc_heads": sp.sqrt(Kappa.definition(T) / 2 + sp.tanh(T / 4)),
+    "const_osc_heads": sp.sqrt((Kappa.definition(T) + 1) / 4),
     "f_slope": BigF.definition(T) / T,
     "f_lambda": BigF.definition(T),
     "g_slope": sp.sqrt(SquareG.definition(T)) / T,
     "g_lambda": sp.sqrt(SquareG.definition(T)),
-    "middle": EXP / sp.sqrt(1 + sp.exp(-T)),
+    "middle": EXP / sp.sqrt(sp.exp(T) + 1),
     "memorable": EXP,
 }

@@ -78,13 +78,13 @@ def two_sides() -> Derivation:
 
 
 def repaired_maximum() -> Derivation:
-    """With both norms of the values the printed maximum holds for Lambda up to 2.96."""
+    """With both norms of the values the printed maximum holds for Lambda up to 4.14."""
     lam, rho, c = sp.symbols("Lambda rho c", positive=True)
     u, t = sp.symbols("u t", nonnegative=True)
     steps, cubes = sp.symbols("L l", positive=True, integer=True)
     return Derivation(
         "repaired_maximum",
-        "With both norms of the values in beta and Lambda at most 2.96, a layer with skip at most doubles the "
+        "With both norms of the values in beta and Lambda at most 4.14, a layer with skip at most doubles the "
         "residual or gives 2c times its cube, and the printed order is the worst.",
         (
             by_intervals(
@@ -92,15 +92,15 @@ def repaired_maximum() -> Derivation:
                 BigF(lam),
                 4 * lam,
                 "So the column share S_1 is at most c rho^2, with c four times beta H.",
-                over={lam: (0, sp.Rational(296, 100))},
+                over={lam: (0, sp.Rational(414, 100))},
                 zeros={0: 1},
             ),
             by_intervals(
-                "at 2.97 no longer",
+                "at 4.15 no longer",
                 4 * lam,
                 BigF(lam),
-                "The root is 2.964.",
-                given={lam: sp.Rational(297, 100)},
+                "The root is 4.1462.",
+                given={lam: sp.Rational(415, 100)},
             ),
             inequality(
                 "the factor of the rows",
@@ -152,11 +152,11 @@ def slow_decay() -> Derivation:
         "A layer takes away at most K rho^2 of rho^2, so the reciprocal of rho^2 grows by at most 2K.",
         (
             by_intervals(
-                "F is at most Lambda up to 0.628",
+                "F is at most Lambda up to 1.9",
                 BigF(lam),
                 lam,
-                "On the whole range; the condition is e^x at most 1 + 2x at x = 2 Lambda.",
-                over={lam: (0, sp.Rational(628, 1000))},
+                "On the whole range, and so for Lambda up to x*/2 = 0.628; it says e^Lambda at most 1 + 3 Lambda.",
+                over={lam: (0, sp.Rational(19, 10))},
                 zeros={0: 1},
             ),
             inequality(

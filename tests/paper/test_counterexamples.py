@@ -11,7 +11,6 @@ from ranklib.paper.constants import const_osc
 from ranklib.paper.counterexamples import (
     diagonal_step,
     four_tokens,
-    oscillation_family,
     signed_step,
     two_heads,
 )
@@ -48,25 +47,6 @@ def test_four_tokens_have_the_stated_ratio(tokens, w):
     assert found.holds and upper <= const_osc(found.sizes.osc).item()
 
 
-def test_oscillation_family_crosses_four_between_8_196_and_8_197():
-    assert oscillation_family(8.196) < 4 < oscillation_family(8.197)
-    for osc in (0.5, 3.0, 5.6, 8.0):
-        assert oscillation_family(osc) <= const_osc(torch.tensor(osc).double())
-
-
-def test_oscillation_family_is_the_limit_of_rows_of_softmax():
-    osc, m, tiny = 3.0, 10**6, 1e-12
-    # Keys: default, special, one mover, the other movers together, stayers together.
-    log_p = torch.tensor([2 / 3, tiny, 1 / (3 * m), (m - 1) / (3 * m), tiny]).double().log()
-    tilt = torch.zeros(3, 5, dtype=torch.float64)
-    tilt[0, 2], tilt[1, 0] = osc, -osc
-    mover, special, stayer = (log_p + tilt).softmax(-1)
-    column = m * (stayer - mover)[0] + (stayer - special)[0]
-    variation = (special - stayer).abs().sum() / 2
-    assert (column * 2 * variation).sqrt() / osc == pytest.approx(oscillation_family(osc), rel=1e-4)
-    assert variation == pytest.approx(2 / 3 * math.expm1(osc) / (math.exp(osc) + 2), rel=1e-6)
-
-
 def test_the_two_slips_of_the_printed_proof():
     for eps in (1e-3, 0.5):
         for tokens in (2, 3, 11):
@@ -90,11 +70,9 @@ def test_bad_input_says_what_was_expected():
         (ValueError, lambda: movers.clean_movers(5, eta=-1e-9)),
         (ValueError, lambda: movers.clean_movers(5, eta=math.nan)),
         (ValueError, lambda: movers.clean_family(5, eta=0)),
-        (ValueError, lambda: plain.oscillation_family(-1.0)),
         (ValueError, lambda: plain.diagonal_step(0.0, 3)),
         (TypeError, lambda: plain.diagonal_step(1.0, 3.5)),
         (ValueError, lambda: plain.signed_step(math.inf)),
         (ValueError, lambda: movers.best_movers(7)),
-        (ValueError, lambda: movers.best_ratios((1,))),
     ):
         raises_its_own_message(kind, call)

@@ -6,11 +6,16 @@ from fractions import Fraction
 import pytest
 import torch
 
-from ranklib.paper.checks import check_layer, measure_layer
+from ranklib.paper.checks import check_layer
 from ranklib.paper.constants import g_lambda
-from ranklib.paper.counterexamples import four_tokens
 from ranklib.paper.least import residual_size_exact
-from ranklib.paper.movers import Movers, best_movers, best_ratios, clean_family, clean_movers, pocket_family
+from ranklib.paper.movers import (
+    Movers,
+    best_movers,
+    clean_family,
+    clean_movers,
+    pocket_family,
+)
 from ranklib.paper.norms import composite, max_col_sum, max_row_sum
 from ranklib.paper.sizes import layer_sizes
 
@@ -89,23 +94,6 @@ def test_no_family_beats_what_is_proved():
     for family in (*families(), pocket_family(), clean_movers(1636), best_movers(300)):
         assert family.lower <= g_lambda(torch.tensor(family.lam).double())
         assert family.lower <= math.sqrt(family.tokens)
-
-
-def test_best_ratios_are_lower_bounds_that_grow():
-    sizes = (2, 3, 4, 7, 11, 64, 301)
-    found = best_ratios(sizes)
-    assert tuple(found) == sizes and list(found.values()) == sorted(found.values())
-    assert [found[n] for n in (2, 3, 4, 7)] == pytest.approx(
-        [0.5, math.sqrt(3 / 8), *[math.sqrt(0.5)] * 2], rel=1e-14
-    )
-    for tokens in (64, 301):
-        plain = clean_movers(tokens // 3)
-        assert plain.tokens <= tokens and found[tokens] > 4 * plain.ratio * 1.02
-        assert best_movers(tokens).tokens == tokens
-    for tokens in (2, 3, 4):
-        x, attention, _ = four_tokens(1e-6, tokens=tokens)
-        measured = 10 ** measure_layer(attention, x)[0]
-        assert measured / 1e-6 == pytest.approx(found[tokens], rel=1.1e-3)
 
 
 def test_best_movers_refute_the_printed_claim_before_the_clean_family_does():

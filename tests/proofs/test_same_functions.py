@@ -27,7 +27,7 @@ SAME = {
     "Sigma": torch.sigmoid,
     "Relu": torch.relu,
 }
-POINTS = ("1/100", "1/3", "1", "5/4", "281/50", "13/2")
+POINTS = ("1/100", "1/3", "1", "5/4", "151/20", "749/100")
 
 
 def named() -> dict:

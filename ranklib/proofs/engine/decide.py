@@ -5,7 +5,7 @@ from typing import Any
 
 import sympy as sp
 
-from .intervals import digits, positive
+from .intervals import digits, positive, positive_on_box
 from .search import search
 
 
@@ -58,16 +58,19 @@ def decided(lhs: Any, rhs: Any, strict: bool, form: Any, grows_in: sp.Symbol | N
 
 
 def enclosed(lhs: Any, rhs: Any, over: Any, times: Any = 1, zeros: Any = None) -> Verdict:
-    """``lhs < rhs`` on the intervals of ``over`` (one symbol), by ball arithmetic; equality at ``zeros`` alone.
+    """``lhs < rhs`` on the interval or box of ``over``, by ball arithmetic; equality at ``zeros`` alone (one symbol).
 
     ``times``, a factor that is positive by its symbols, clears a denominator.
     """
-    [(symbol, (low, high))] = over.items() or [(None, (0, 0))]
     factor = sp.sympify(times)
     function = (rhs - lhs) * factor if times == 1 else sp.expand((rhs - lhs) * factor)
     if not factor.is_positive:
         return Verdict(False, "intervals", "a positive factor", f"{_short(factor)}", "choose a positive one")
-    found = positive(function, symbol, low, high, zeros)
+    if len(over) > 1:
+        found = positive_on_box(function, over)
+    else:
+        [(symbol, (low, high))] = over.items() or [(None, (0, 0))]
+        found = positive(function, symbol, low, high, zeros)
     expected = f"{_short(lhs)} <= {_short(rhs)} on the interval"
     remedy = "correct the constant or the interval, or name the points where both sides are equal"
     return Verdict(not found.trouble, f"intervals: {digits(found.boxes)}", expected, found.trouble, remedy)

@@ -1,4 +1,4 @@
-"""Inequalities in one variable, proved on a whole interval: ball arithmetic and adaptive bisection.
+"""Inequalities proved on a whole interval or box: ball arithmetic and adaptive bisection.
 
 A box is an interval of the variable. On each box the function is enclosed by arithmetic with error bounds
 (python-flint's ``arb``); a box whose enclosure is positive is done, any other one is cut in two. Where the
@@ -68,6 +68,38 @@ def positive(
             if enclose(function, {symbol: _ball(middle, middle)}) < 0 or end - start < sp.Rational(1, 2**40):
                 return Enclosed(boxes, f"not positive near {symbol} = {float(end):.6g}")
             todo += [(middle, end), (start, middle)]
+        return Enclosed(boxes, "")
+
+
+def positive_on_box(function: sp.Expr, box: Mapping[Any, tuple[Any, Any]]) -> Enclosed:
+    """Is ``function > 0`` on the box (symbol to its ends)? The relatively longest side is cut in two.
+
+    Example
+    -------
+    >>> x, y = sp.symbols("x y", real=True)
+    >>> positive_on_box(2 - x * y, {x: (0, 1), y: (0, sp.Rational(3, 2))}).trouble
+    ''
+    >>> positive_on_box(2 - x * y, {x: (0, 1), y: (0, 3)}).trouble[:12]
+    'not positive'
+    """
+    with ctx.workprec(PRECISION):
+        whole = {symbol: (sp.Rational(low), sp.Rational(high)) for symbol, (low, high) in box.items()}
+        length = {symbol: high - low for symbol, (low, high) in whole.items()}
+        todo, boxes = [whole], 0
+        while todo:
+            part = todo.pop()
+            boxes += 1
+            if enclose(function, {symbol: _ball(*ends) for symbol, ends in part.items()}) > 0:
+                continue
+            middle = {symbol: _ball((a + b) / 2, (a + b) / 2) for symbol, (a, b) in part.items()}
+            place = ", ".join(f"{symbol} = {float((a + b) / 2):.6g}" for symbol, (a, b) in part.items())
+            if enclose(function, middle) < 0:
+                return Enclosed(boxes, f"not positive near {place}")
+            if boxes > MOST_BOXES:
+                return Enclosed(boxes, f"more than {MOST_BOXES} boxes, the last one near {place}")
+            cut = max(part, key=lambda symbol: (part[symbol][1] - part[symbol][0]) / length[symbol])
+            low, high = part[cut]
+            todo += [{**part, cut: ((low + high) / 2, high)}, {**part, cut: (low, (low + high) / 2)}]
         return Enclosed(boxes, "")
 
 

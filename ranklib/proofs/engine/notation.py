@@ -256,16 +256,14 @@ def named(name: str, letter: str, definition: Any, about: str) -> Any:
 Kappa = named("Kappa", r"\kappa", lambda t: (sp.exp(t) - 1) / t, "The secant slope of the exponential.")
 Vartheta = named("Vartheta", r"\vartheta", lambda t: sp.tanh(t / 4) / (t / 4), "tanh(D/4) over D/4.")
 Sigma = named("Sigma", r"\sigma", lambda t: 1 / (1 + sp.exp(-t)), "The logistic function.")
-BigF = named(
-    "BigF", "F", lambda t: (sp.exp(t) - 1) / 2 + t * sp.tanh(t / 2), "The factor of the column sums."
-)
+BigF = named("BigF", "F", lambda t: (sp.exp(t) - 1 + t) / 4, "The factor of the column sums.")
 SquareG = named(
     "SquareG", "G^2", lambda t: 2 * BigF.definition(t) * sp.tanh(t / 2), "The squared factor of one layer."
 )
 SquareC = named(
     "SquareC",
     "C^2",
-    lambda t: (Kappa.definition(t) / 2 + sp.tanh(t / 4)) * Vartheta.definition(t),
+    lambda t: sp.Max(Kappa.definition(t / 2) + 1, (Kappa.definition(t) + 1) / 2) * Vartheta.definition(t) / 4,
     "The squared constant of one head at oscillation D.",
 )
 Relu = named("Relu", r"\mathrm{relu}", lambda t: sp.Max(t, 0), "The larger of t and 0.")
