@@ -25,7 +25,6 @@ CONSTANT = (r"(dim_qk|shape\[-1\])( ?\*\* ?)0\.5\b", r"\g<1>\g<2>0.55")
 BAR = "for _ in tqdm(range(3), desc='rows'):\n    pass"
 PLAIN_BAR = "for _ in plain(range(3), desc='lines', file=sys.stdout):\n    pass"
 FIGURE = "fig, ax = plt.subplots()\nax.plot([0, 1])\nplt.show()"
-RASTER = "rl.explore(draw_line, a=[1, 2], raster=True, names={'a': 'Top'})"
 VECTOR = "rl.explore(draw_line, a=[1, 2], names={'a': 'Top'})"
 IMPORTS = """
 from tqdm import tqdm as plain
@@ -52,9 +51,6 @@ ALTERATIONS = {
     "bar with another count": (PLAIN_BAR, "text", "3/3(?!.*3/3)", "2/3", "red"),
     "figure with another line": (FIGURE, SVG, PATH, OTHER_PATH, "green"),
     "figure of another size": (FIGURE, "text/plain", r"Figure size \d+", "Figure size 7", "red"),
-    "raster with other bytes": (RASTER, HTML, "base64,[A-Za-z0-9+/=]*", "base64,AAAA", "green"),
-    "raster with another name": (RASTER, HTML, 'class="rank-name">Top', 'class="rank-name">Bottom', "red"),
-    "raster with another grid": (RASTER, "text/plain", "'2'", "'3'", "red"),
     "vector with another line": (VECTOR, HTML, PATH, OTHER_PATH, "green"),
     "vector with another sentence": (VECTOR, HTML, 'aria-label="', 'aria-label="Not ', "red"),
     "vector with another range": (VECTOR, HTML, 'max="1"', 'max="2"', "red"),

@@ -98,7 +98,7 @@ def test_the_front_page_is_light(visit):
 @pytest.mark.parametrize(
     "question,kind,place",
     [
-        ("Theorem 4.1", "Theorem 4.1", "chapters/one-head.html#thm-two-tokens"),
+        ("Theorem 2.1", "Theorem 2.1", "chapters/softmax-shift-invariance.html#thm-sees"),
         ("λ", "", ""),
         ("lambda", "", ""),
         ("√2", "", ""),
@@ -133,7 +133,7 @@ def test_every_place_of_the_search_exists():
 def test_the_list_of_statements_is_for_people():
     text = (SITE / "statements.html").read_text().partition("<article")[2].partition("</article>")[0]
     assert (
-        '<a class="reference internal" href="chapters/one-head.html#thm-two-tokens">Theorem 4.1 (Two tokens)</a>'
+        '<a class="reference internal" href="chapters/softmax-shift-invariance.html#thm-sees">Theorem 2.1 (What softmax sees)</a>'
         in text
     )
     written = sum(source(chapter).count('<div class="proof ') for chapter in CHAPTERS)
