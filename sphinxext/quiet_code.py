@@ -15,8 +15,8 @@ def quieten(cell: dict) -> None:
     if WAITING in printed(cell):
         cell["outputs"] = []
         fold(cell, "Answer this in the notebook", "hide-input")
-    elif "".join(cell["source"]).startswith("derivation("):
-        fold(cell, "The derivation, step by step", "hide-cell")
+    elif re.match(r"(rl\.)?derivation\(", "".join(cell["source"])):
+        cell["metadata"]["tags"] = ["remove-input"]  # the output is one line that unfolds
     elif "hide-output" in cell["metadata"].get("tags", []):
         fold(cell, "Show the output", "hide-output")
     elif words := checked(cell):

@@ -16,6 +16,10 @@
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
       else if (box.localName !== "summary") box.removeAttribute("tabindex");
+      if (scrolls && box.localName !== "pre") {
+        box.setAttribute("role", "group");
+        box.setAttribute("aria-label", "wider than the page, scrolls");
+      }
     }
   };
   addEventListener("load", reach);

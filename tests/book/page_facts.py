@@ -20,10 +20,13 @@ RAW_FORMULAS = r"""() => {
 FORMULAS = """() => {
   const drawn = (m) => { const r = m.getBoundingClientRect(); return r.width > 0 && r.height > 0; };
   const all = [...document.querySelectorAll("article.bd-article math")];
+  const packed = [...document.querySelectorAll("details.derivation > template")].map((t) => t.content);
+  const held = packed.flatMap((content) => [...content.querySelectorAll("math")]);
   return {
-    article: all.length,
+    article: all.length + held.length,
     empty: all.filter((m) => m.checkVisibility() && !drawn(m)).map((m) => m.outerHTML.slice(0, 200)),
-    errors: [...document.querySelectorAll(".tex-error, merror, math [mathcolor]")].map((e) => e.textContent),
+    errors: [document, ...packed].flatMap((part) =>
+      [...part.querySelectorAll(".tex-error, merror, math [mathcolor]")]).map((e) => e.textContent),
     small: all.filter((m) => parseFloat(getComputedStyle(m).fontSize) <
       parseFloat(getComputedStyle(m.parentElement.parentElement).fontSize) - 0.1).map((m) => m.textContent),
   };

@@ -33,6 +33,7 @@ from tqdm.auto import tqdm
 def draw_line(a):
     fig, ax = plt.subplots()
     ax.plot([0, a])
+    ax.set(ylim=(0, 2))
     return fig, f"A line up to {a}."
 """
 PATH, OTHER_PATH = r'<path d="[^"]*"', '<path d="M 0 0"'

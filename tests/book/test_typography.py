@@ -6,12 +6,12 @@ import matplotlib.pyplot as plt
 import pytest
 
 from ranklib.book.pictures import to_svg
-from ranklib.book.sliders import spoken
+from ranklib.book.typography import spoken
 
 
 @pytest.mark.parametrize(
     "value,text",
-    [(True, "on"), (False, "off"), (3, "3"), (-0.5, "−0.5"), (1e-7, "1e−07"), ("words", "words")],
+    [(True, "on"), (False, "off"), (3, "3"), (-0.5, "−0.5"), (1e-7, "10⁻⁷"), ("words", "words")],
 )
 def test_spoken_values(value, text):
     assert spoken(value) == text

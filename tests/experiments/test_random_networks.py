@@ -41,7 +41,7 @@ def test_curves_of_depth_are_those_of_the_layers_written_out():
         skip.append(skip[-1] + sum(averages(layer, skip[-1])) + layer.attention.bias)
     assert out["attention"] == pytest.approx([relative(x) for x in bare], rel=1e-9)
     assert out["attention + skip"] == pytest.approx([relative(x) for x in skip], rel=1e-9)
-    assert set(out) == set(random_networks.VARIANTS) and out["full"][-1] > 10 * out["attention"][-1]
+    assert set(out) == set(random_networks.DEPTH_VARIANTS) and out["full"][-1] > 10 * out["attention"][-1]
 
 
 @torch.no_grad()
