@@ -6,6 +6,7 @@ __all__, __getattr__, __dir__ = door(
     __name__,
     {
         "state": "ResidualState",
+        "verdicts": "Hypothesis Bounds Check",
         "propagation": "propagate propagate_layer trajectory",
     },
 )

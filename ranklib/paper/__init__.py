@@ -12,7 +12,7 @@ __all__, __getattr__, __dir__ = door(
         "constants": "kappa vartheta const_osc const_osc_heads f_slope f_lambda g_slope g_lambda middle "
         "memorable x_star shape_limit",
         "sizes": "LayerSizes layer_sizes osc osc_row lam oscillation_of_scores",
-        "bounds": "BOUNDS Hypothesis Bound bound_value",
+        "bounds": "BOUNDS Bound bound_value",
         "checks": "LayerCheck measure_layer check_layer check_network",
         "depth": "Beta beta printed_depth converges DepthBound proved_depth",
         "counterexamples": "Instance two_heads four_tokens diagonal_step signed_step skip_corollary "

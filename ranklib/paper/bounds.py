@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import require_instance
+from ranklib.exact.verdicts import Hypothesis
 from ranklib.paper.constants import (
     FOUR,
     const_osc,
@@ -27,14 +28,6 @@ from ranklib.paper.constants import (
     x_star,
 )
 from ranklib.paper.sizes import LayerSizes, times_size
-
-
-class Hypothesis(NamedTuple):
-    """What a theorem asks for: ``value`` at most ``limit``, and whether it ``holds``."""
-
-    value: float
-    limit: float
-    holds: bool
 
 
 class Bound(NamedTuple):

@@ -1,12 +1,10 @@
 """Each bound of the table beside what it bounds, the residual of a layer's output, enclosed.
 
-``Check.applies`` says whether the hypotheses hold, ``Check.holds`` whether the inequality does; neither
-implies the other. The output is measured by exact propagation, so rounding is not mistaken for slack.
+The output is measured by exact propagation, so rounding is not mistaken for slack.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
@@ -14,54 +12,13 @@ from torch import Tensor
 from ranklib._checks import require_instance
 from ranklib.exact.propagation import propagate
 from ranklib.exact.state import ResidualState
+from ranklib.exact.verdicts import Check
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Network, require_plain
-from ranklib.paper.bounds import Hypothesis, bound_named
+from ranklib.paper.bounds import bound_named
 from ranklib.paper.centres import residual_about
 from ranklib.paper.enclosure import enclose_least, enclosure, log10_bounds
 from ranklib.paper.sizes import LayerSizes, measure_sizes
-
-ROUNDING = 1e-12  # of one propagated layer and of the logarithms, with a margin
-
-
-@dataclass(frozen=True, eq=False)
-class Check:
-    """A bound beside the residual that it bounds, enclosed; all sizes as log10, so none underflows."""
-
-    log10_bound: float
-    log10_lower: float
-    log10_upper: float
-    hypotheses: Mapping[str, Hypothesis] = field(default_factory=dict)
-    applies: bool = True
-
-    @property
-    def bound(self) -> float:
-        """The bound itself; 0 where it underflows."""
-        return _power(self.log10_bound)
-
-    @property
-    def measured(self) -> tuple[float, float]:
-        """Lower and upper bound of the residual; 0 where they underflow."""
-        return _power(self.log10_lower), _power(self.log10_upper)
-
-    @property
-    def slack(self) -> float:
-        """bound / upper: how many times the bound is too large, at least; infinite if nothing is left."""
-        return _power(self.log10_bound - self.log10_upper) if self.log10_upper > -math.inf else math.inf
-
-    @property
-    def holds(self) -> bool:
-        """False only if the residual certainly exceeds the bound."""
-        return self.log10_lower <= self.log10_bound + self._rounding
-
-    @property
-    def certified(self) -> bool:
-        """Whether the enclosure decides: the bound is not inside it."""
-        return self.log10_upper <= self.log10_bound - self._rounding or not self.holds
-
-    @property
-    def _rounding(self) -> float:
-        return ROUNDING * (1 + abs(self.log10_bound)) if math.isfinite(self.log10_bound) else 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +78,7 @@ def check_layer(
     else:
         residual, exponent = residual_about(x.double(), centre), 0
     measured = measure_layer(attention, state, tol)
-    return _check(bound, measure_sizes(attention, residual, exponent), *measured)
+    return _check(bound, measure_sizes(attention, residual, exponent), measured)
 
 
 def check_network(
@@ -140,7 +97,7 @@ def check_network(
     >>> generator = torch.Generator().manual_seed(0)
     >>> network = Network.random(depth=6, dim=5, skip=False, generator=generator)
     >>> found = check_network(network, torch.randn(7, 5, dtype=torch.float64, generator=generator))
-    >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_upper < -9
+    >>> all(layer.holds and layer.certified for layer in found), found[-1].log10_measured[1] < -9
     (True, True)
     """
     require_plain(network)
@@ -151,7 +108,7 @@ def check_network(
         sizes = measure_sizes(layer.attention, state.mantissa - least.centre, state.exponent)
         after = propagate(state, layer.attention)
         least = enclose_least(after.mantissa, tol)
-        found.append(_check(bound, sizes, *log10_bounds(least, after)))
+        found.append(_check(bound, sizes, log10_bounds(least, after)))
         if layer.skip:
             after = propagate(state, layer.attention, layer.skip)
             least = enclose_least(after.mantissa, tol)
@@ -159,12 +116,8 @@ def check_network(
     return found
 
 
-def _check(name: str, sizes: LayerSizes, log10_lower: float, log10_upper: float) -> LayerCheck:
+def _check(name: str, sizes: LayerSizes, measured: tuple[float, float]) -> LayerCheck:
     entry = bound_named(name)
-    log10 = (entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho).item()
+    bound = (entry.coefficient(sizes).log10() + entry.power * sizes.log10_rho).item()
     verdict = entry.hypotheses(sizes), entry.applies(sizes)
-    return LayerCheck(log10, log10_lower, log10_upper, *verdict, name=name, sizes=sizes)
-
-
-def _power(log10: float) -> float:
-    return 10.0**log10 if log10 < 308 else math.inf
+    return LayerCheck((-math.inf, bound), measured, *verdict, name=name, sizes=sizes)

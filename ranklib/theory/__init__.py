@@ -11,7 +11,7 @@ __all__, __getattr__, __dir__ = door(
         "paths": "count_paths length_distribution enumerate_paths sample_paths frozen_attention "
         "path_matrices path_output bias_row",
         "path_sums": "length_spectrum bias_part",
-        "skips": "Sides ledgers check_norms check_step SlowDecay check_slow_decay slow_law skip_maximum "
+        "skips": "ledgers check_norms check_step SlowDecay check_slow_decay slow_law skip_maximum "
         "cosine_with_skips",
         "mlps": "lambda_1 lambda_inf lip attained check_mlp_layer",
         "layernorm": "row_std layer_norm rms_norm column_norm fold_factor affine_rank circle_trace peak "

@@ -5,13 +5,14 @@ tokens the factor without parts is 0, hence the cube; a part that makes it posit
 a skip makes it 1.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ranklib._checks import require_float, require_instance, require_shape
+from ranklib.exact.verdicts import Bounds
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer
 from ranklib.model.softmax import require_mask
@@ -20,14 +21,7 @@ from ranklib.theory.mlps import slope_range
 from ranklib.theory.sizes import diameter, operator_size, require_norm
 
 
-class Between(NamedTuple):
-    """A diameter after one step lies between ``lower`` and ``upper``; a lower bound of 0 promises nothing."""
-
-    lower: float
-    upper: float
-
-
-def bound_skip(attention: SelfAttention, d: float, skip: float = 1.0, norm: str = "l2", **parts) -> Between:
+def bound_skip(attention: SelfAttention, d: float, skip: float = 1.0, norm: str = "l2", **parts) -> Bounds:
     r"""One attention layer with a skip of strength alpha, from both sides.
 
     .. math:: (|\alpha| - \tau(d))\,d \le \mathrm{diam}(\alpha X + \mathrm{SA}(X)) \le (|\alpha| + \tau(d))\,d
@@ -37,14 +31,15 @@ def bound_skip(attention: SelfAttention, d: float, skip: float = 1.0, norm: str 
     ``layer_share`` does, and for a skip that is not finite. Source: Theorem (Skip) in chapter `skip-connections`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
-    >>> [round(value, 4) for value in bound_skip(SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one), 0.2)]
-    [0.198, 0.202]
+    >>> found = bound_skip(SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one), 0.2)
+    >>> round(found.lower, 4), round(found.upper, 4)
+    (0.198, 0.202)
     """
     if isinstance(skip, Tensor) or not float("-inf") < skip < float("inf"):
         raise ValueError(f"skip: expected a finite number, got {skip}; use 1.0 for an ordinary skip")
     share = layer_share(attention, d, norm, **parts)
     require_shape("d", share, "one number", share.ndim == 0)
-    return Between(max(abs(skip) - share.item(), 0.0) * float(d), (abs(skip) + share.item()) * float(d))
+    return Bounds.of(max(abs(skip) - share.item(), 0.0) * float(d), (abs(skip) + share.item()) * float(d))
 
 
 @torch.no_grad()
@@ -148,11 +143,10 @@ def mask_contraction(
     return largest
 
 
-class BlockBound(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlockBound(Bounds):
     """A bound of a block and its parts: shares of attention and MLP with the stretch of their norms."""
 
-    lower: float
-    upper: float
     attention: float
     mlp: float
     stretch_1: float
@@ -199,11 +193,15 @@ def bound_block(
         stretch_1 = norm_size(layer.norm_1, before).item()
         lower, upper = 0.0, upper * stretch_1
     if layer.mlp is None:
-        return BlockBound(lower * d, upper * d, share, 0.0, stretch_1, 1.0)
+        return BlockBound.of(
+            lower * d, upper * d, attention=share, mlp=0.0, stretch_1=stretch_1, stretch_2=1.0
+        )
     stretch_2 = norm_size(layer.norm_2, middle).item() if pre else 1.0
     size = mlp_size(layer.mlp) * stretch_2
     lower, upper = lower * max(abs(layer.mlp_skip) - size, 0.0), upper * (abs(layer.mlp_skip) + size)
     if post:
         stretch_2 = norm_size(layer.norm_2, layer.mlp_skip * middle + layer.mlp(middle)).item()
         lower, upper = 0.0, upper * stretch_2
-    return BlockBound(lower * d, upper * d, share, size, stretch_1, stretch_2)
+    return BlockBound.of(
+        lower * d, upper * d, attention=share, mlp=size, stretch_1=stretch_1, stretch_2=stretch_2
+    )

@@ -19,10 +19,9 @@ from ranklib._checks import (
     require_instance,
     require_shape,
 )
+from ranklib.exact.verdicts import Check, log10
 from ranklib.measures.attention import dobrushin
 from ranklib.measures.tokens import raw_oscillation
-
-ROUNDING = 1e-12  # of a product of attention matrices, relative to the spread of the tokens
 
 
 def difference_map(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*batch rest rest"]:
@@ -73,24 +72,12 @@ def asymptotic_rate(
     return _radius(sum(torch.kron(a, b.T.contiguous()) for a, b in zip(q, w, strict=True)))
 
 
-@dataclass(frozen=True)
-class ProductCheck:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProductCheck(Check):
     """A certificate beside what it bounds: osc(P_L ... P_1 X) and tau(P_L ... P_1) osc(X)."""
 
-    measured: float
-    bound: float
     layerwise: float
     spread: float
-
-    @property
-    def slack(self) -> float:
-        """bound / measured: how many times the bound is too large; infinite if nothing is left."""
-        return self.bound / self.measured if self.measured else float("inf")
-
-    @property
-    def holds(self) -> bool:
-        """False only if the spread exceeds the bound by more than rounding."""
-        return self.measured <= self.bound + ROUNDING * self.spread
 
 
 def check_product(
@@ -98,8 +85,8 @@ def check_product(
 ) -> ProductCheck:
     """Dobrushin's certificate of a stack of attention matrices, beside the spread that it bounds.
 
-    measured = osc(P_L ... P_1 X); bound = tau(P_L ... P_1) osc(X); layerwise = osc(X) prod_l tau(P_l), which
-    is never smaller and says nothing where every factor is 1; spread = osc(X).
+    measured encloses osc(P_L ... P_1 X) by its rounding; upper = tau(P_L ... P_1) osc(X); layerwise =
+    osc(X) prod_l tau(P_l), which is never smaller and says nothing where every factor is 1; spread = osc(X).
 
     ps: P_1 first, each (tokens, tokens); x: (tokens, dim). Raises ``TypeError`` or ``ValueError`` for an
     empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: chapter
@@ -107,8 +94,8 @@ def check_product(
 
     >>> half = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     >>> found = check_product([half, half], torch.tensor([[0.0], [1.0], [1.0]]))
-    >>> found.measured, found.bound, found.layerwise, found.slack, found.holds
-    (0.75, 0.75, 1.0, 1.0, True)
+    >>> round(found.measured[1], 4), round(found.upper, 4), found.layerwise, found.holds
+    (0.75, 0.75, 1.0, True)
     """
     require_float("x", x)
     ok = x.ndim == 2 and 0 not in x.shape
@@ -123,8 +110,15 @@ def check_product(
         factors *= float(dobrushin(p))
         product = p @ product
     spread = float(raw_oscillation(x))
-    bound = float(dobrushin(product)) * spread
-    return ProductCheck(float(raw_oscillation(product @ x)), bound, factors * spread, spread)
+    size = float(raw_oscillation(product @ x))
+    margin = torch.finfo(x.dtype).eps * len(x) * len(ps) * float(x.abs().max())
+    return ProductCheck.of(
+        0.0,
+        float(dobrushin(product)) * spread,
+        log10_measured=(log10(max(size - margin, 0.0)), log10(size + margin)),
+        layerwise=factors * spread,
+        spread=spread,
+    )
 
 
 def _radius(q: Tensor) -> float:

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from ranklib._checks import require_float, require_instance, require_shape
 from ranklib.exact.propagation import propagate_layer
 from ranklib.exact.state import ResidualState
+from ranklib.exact.verdicts import Check, log10
 from ranklib.model.layers import Layer
-from ranklib.paper.checks import Check, check_layer
+from ranklib.paper.checks import check_layer
 from ranklib.paper.enclosure import enclosure
 from ranklib.paper.norms import raw_col_sum, raw_row_sum
 
@@ -200,8 +201,5 @@ def check_mlp_layer(
     found = check_layer(layer.attention, state, bound, tol=tol)
     factor = 1.0 if layer.mlp is None else float(lip(layer.mlp, layer.mlp_skip))
     measured = enclosure(propagate_layer(state, layer), tol)
-    return Check(found.log10_bound + _log10(factor), *measured, found.hypotheses, found.applies)
-
-
-def _log10(value: float) -> float:
-    return math.log10(value) if value else -math.inf
+    bound = found.log10_bounds[1] + log10(factor)
+    return Check((-math.inf, bound), measured, found.hypotheses, found.applies)

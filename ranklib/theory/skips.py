@@ -6,7 +6,8 @@ slowly.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -15,10 +16,10 @@ from torch import Tensor
 from ranklib._checks import require_float, require_instance, require_int, require_positive, require_shape
 from ranklib.exact.propagation import propagate_layer
 from ranklib.exact.state import ResidualState, raw_state
+from ranklib.exact.verdicts import Check, Hypothesis, log10
 from ranklib.model.attention import SelfAttention
 from ranklib.model.layers import Layer, Network, require_plain
 from ranklib.model.softmax import attention_matrix, raw_score_parts
-from ranklib.paper.bounds import Hypothesis
 from ranklib.paper.centres import raw_residual_about
 from ranklib.paper.constants import f_lambda, x_star
 from ranklib.paper.enclosure import enclosure
@@ -27,26 +28,6 @@ from ranklib.paper.norms import raw_col_sum, raw_row_sum
 from ranklib.paper.sizes import as_size, lam, weight_norms
 
 ROUNDING = 1e-10  # relative, of one layer and of the logarithms, with a margin
-
-
-class Sides(NamedTuple):
-    """A size between two bounds. ``low`` and ``high`` enclose the measured size itself."""
-
-    lower: float
-    low: float
-    high: float
-    upper: float
-
-    @property
-    def holds(self) -> bool:
-        """False only if the size is certainly outside."""
-        return self.low <= self.upper * (1 + ROUNDING) and self.lower <= self.high * (1 + ROUNDING)
-
-    @property
-    def slack(self) -> tuple[float, float]:
-        """How many times the size is above the lower bound, and the upper bound above the size, at least."""
-        pairs = (self.low, self.lower), (self.upper, self.high)
-        return tuple(size / bound if bound > 0 else math.inf for size, bound in pairs)
 
 
 def ledgers(
@@ -75,7 +56,7 @@ def check_norms(
     centre: Float[Tensor, " dim"],
     skip: float | int = 1.0,
     tol: float = 1e-3,
-) -> dict[str, Sides]:
+) -> dict[str, Check]:
     r"""Each norm apart, about any centre z of X and the centre of X' that belongs to it.
 
     .. math:: (|\alpha| - S_p)_+\,\|R\|_p \le \|R'\|_p \le (|\alpha| + S_p)\,\|R\|_p, \qquad p = 1, \infty
@@ -108,13 +89,14 @@ def check_norms(
     sides = {}
     for name, norm, s in zip(("1", "inf"), (raw_col_sum, raw_row_sum), ledgers(attention, found.upper)):
         before, now = norm(r).item(), norm(after).item()
-        sides[name] = Sides(max(strength - s.item(), 0) * before, now, now, (strength + s.item()) * before)
+        lower, upper = max(strength - s.item(), 0) * before, (strength + s.item()) * before
+        sides[name] = Check.of(lower, upper, log10_measured=(log10(now), log10(now)), rounding=ROUNDING)
     return sides
 
 
 def check_step(
     attention: SelfAttention, x: Float[Tensor, "tokens dim"], skip: float | int = 1.0, tol: float = 1e-3
-) -> Sides:
+) -> Check:
     r"""One layer with a skip of strength alpha: its residual between the two bounds, all enclosed.
 
     .. math:: \sqrt{(|\alpha| - S_1)_+ (|\alpha| - S_\infty)_+}\;\rho \le \|\mathrm{res}\,X'\|
@@ -127,7 +109,8 @@ def check_step(
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one)
     >>> pair = torch.tensor([[0.25], [-0.25]], dtype=torch.float64)
-    >>> [round(size, 3) for size in check_step(attention, pair)]  # 0.3536 before
+    >>> found = check_step(attention, pair)
+    >>> [round(size, 3) for size in (found.lower, *found.measured, found.upper)]  # 0.3536 before
     [0.318, 0.331, 0.331, 0.389]
     """
     require_instance("attention", attention, SelfAttention)
@@ -136,43 +119,34 @@ def check_step(
     strength = abs(_strength(skip))
     state = raw_state(x)
     after = propagate_layer(state, Layer(attention, skip=skip))
-    low, high, *sizes = (10**size for each in (state, after) for size in enclosure(each, tol))
+    low, high = (10**size for size in enclosure(state, tol))
     s_1, s_inf = (s.item() for s in ledgers(attention, high))
     shrunk = math.sqrt(max(strength - s_1, 0) * max(strength - s_inf, 0))
     grown = math.sqrt(strength + s_1) * math.sqrt(strength + s_inf)
-    return Sides(shrunk * low, *sizes, grown * high)
+    return Check.of(shrunk * low, grown * high, log10_measured=enclosure(after, tol), rounding=ROUNDING)
 
 
-class SlowDecay(NamedTuple):
-    """Layer by layer: log10 of the enclosed residual and of both bounds, and the hypotheses at its input.
+@dataclass(frozen=True, eq=False)
+class SlowDecay:
+    """The check of the residual of every X^l, from l = 0 on, by the algebraic laws.
 
-    ``k`` is K; ``at_start`` the hypothesis of part (b). ``hypotheses[l]`` are those of layer l + 1. From the
-    first layer that fails on, the bounds are -inf and +inf: they say nothing.
+    ``k`` is K; ``at_start`` the hypothesis of part (b). ``states[l].hypotheses`` are those at the input of
+    layer l. From the first layer that fails on, nothing is claimed: ``applies`` is False, the bounds 0 and infinite.
     """
 
     k: float
-    measured: list[tuple[float, float]]
-    lower: list[float]
-    upper: list[float]
-    hypotheses: list[dict[str, Hypothesis]]
+    states: list[Check]
     at_start: Hypothesis
 
     @property
     def fails(self) -> list[int]:
         """The layers, counted from 1, where a hypothesis fails."""
-        return [
-            layer
-            for layer, found in enumerate(self.hypotheses, 1)
-            if not all(hypothesis.holds for hypothesis in found.values())
-        ]
+        return [l for l, state in enumerate(self.states) if not _all_hold(state.hypotheses)]
 
     @property
     def holds(self) -> bool:
         """False only if a residual is certainly outside its bounds."""
-        return all(
-            low <= upper + ROUNDING and lower <= high + ROUNDING
-            for (low, high), lower, upper in zip(self.measured, self.lower, self.upper, strict=True)
-        )
+        return all(state.holds for state in self.states)
 
 
 def check_slow_decay(
@@ -206,17 +180,20 @@ def check_slow_decay(
     for layer in network.layers:
         states.append(propagate_layer(states[-1], layer))
     measured = [enclosure(state, tol) for state in states]
-    lower, upper, hypotheses = [measured[0][0]], [measured[0][1]], []
+    (low, high), applies = measured[0], True
+    checks = [Check((low, high), (low, high), rounding=ROUNDING)]
     for l, (q, _, _) in enumerate(weights):
         size = _square(measured[l][1])
         lam_max = _at_most(q.max().item() * size, x_star() / 2)
-        hypotheses.append({"lam": lam_max, "k": _at_most(k * size, 0.5)})
-        good = all(hypothesis.holds for earlier in hypotheses for hypothesis in earlier.values())
-        lower.append(slow_law(k, lower[0], l + 1)[0] if good else -math.inf)
-        upper.append(slow_law(k, upper[0], l + 1)[1] if good else math.inf)
+        hypotheses = {"lam": lam_max, "k": _at_most(k * size, 0.5)}
+        applies = applies and _all_hold(hypotheses)
+        bounds = (
+            (slow_law(k, low, l + 1)[0], slow_law(k, high, l + 1)[1]) if applies else (-math.inf, math.inf)
+        )
+        checks.append(Check(bounds, measured[l + 1], hypotheses, applies, ROUNDING))
     q_max = max(q.max().item() for q, _, _ in weights)
     needed = k * len(weights) + max(2 * k, 2 * q_max / x_star())
-    return SlowDecay(k, measured, lower, upper, hypotheses, _at_most(_square(upper[0]) * needed, 1.0))
+    return SlowDecay(k, checks, _at_most(_square(high) * needed, 1.0))
 
 
 def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
@@ -296,6 +273,10 @@ def cosine_with_skips(
 
 def _square(log10: float) -> float:
     return 10 ** (2 * log10) if log10 < 150 else math.inf
+
+
+def _all_hold(hypotheses: Mapping[str, Hypothesis]) -> bool:
+    return all(hypothesis.holds for hypothesis in hypotheses.values())
 
 
 def _at_most(value: float, limit: float) -> Hypothesis:

@@ -122,16 +122,16 @@ def test_two_tokens_hold_on_thousands_of_layers_and_are_attained():
         attention = SelfAttention(w_q=0.7 * one, w_k=one, w_v=3 * one, w_o=one)
         found = check_layer(attention, torch.tensor([[a], [-a]], dtype=torch.float64), "two_tokens")
         assert found.holds and abs(found.slack - 1) < 1e-9
-        assert found.measured[0] > 0.99 * found.bound, "1 % smaller would be false"
+        assert found.measured[0] > 0.99 * found.upper, "1 % smaller would be false"
         truth = 3 * a * math.tanh(0.7 * a * a) * 2**0.5
-        assert abs(found.bound / truth - 1) < 1e-12
+        assert abs(found.upper / truth - 1) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["small_oscillation", "unconditional", "separate_many_heads", "middle"])
 def test_one_over_root_two_is_sharp(name):
     found = check_layer(*reversed(four_tokens(1e-6)[:2]), name, tol=1e-5)
     assert found.holds and found.certified
-    assert 1 <= found.slack < 1.0001 and found.measured[0] > 0.99 * found.bound
+    assert 1 <= found.slack < 1.0001 and found.measured[0] > 0.99 * found.upper
 
 
 def test_the_table_evaluates_the_printed_formulas():

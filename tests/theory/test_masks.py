@@ -2,6 +2,7 @@
 
 import doctest
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import mpmath
@@ -161,13 +162,14 @@ def test_certificate_holds_and_is_never_above_the_layerwise_one(seed):
     x = randn(n, 3, seed=seed + 7)
     found = check_product(ps, x)
     assert found.holds and found.slack >= 1 - 1e-12
-    assert found.bound <= found.layerwise * (1 + 1e-12) and found.layerwise <= found.spread
+    assert found.upper <= found.layerwise * (1 + 1e-12) and found.layerwise <= found.spread
     factors = math.prod(float(ranklib.dobrushin(p)) for p in ps)
     assert math.isclose(found.layerwise, factors * found.spread, rel_tol=1e-12)
     direct = x
     for p in ps:
         direct = p @ direct
-    assert math.isclose(found.measured, float(ranklib.oscillation(direct)), rel_tol=1e-9)
+    assert math.isclose(found.measured[1], float(ranklib.oscillation(direct)), rel_tol=1e-9)
+    assert found.measured[0] <= float(ranklib.oscillation(direct)) <= found.measured[1]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -179,13 +181,13 @@ def test_certificate_is_attained(seed):
     distance = torch.cdist(product, product, p=1)
     i, k = divmod(int(distance.argmax()), n)
     found = check_product(ps, (product[i] > product[k]).to(F64)[:, None])
-    assert math.isclose(found.measured, found.bound, rel_tol=1e-9)
+    assert math.isclose(found.measured[0], found.upper, rel_tol=1e-9)
 
 
 def test_a_spread_above_the_bound_is_reported():
-    found = masks.ProductCheck(measured=0.6, bound=0.5, layerwise=0.5, spread=1.0)
-    assert not found.holds and found.slack < 1
-    assert masks.ProductCheck(0.0, 0.0, 0.0, 1.0).slack == math.inf
+    half = torch.tensor([[0.75, 0.25], [0.25, 0.75]], dtype=F64)
+    found = check_product([half], torch.tensor([[1.0], [0.0]], dtype=F64))
+    assert found.holds and not replace(found, log10_bounds=(-math.inf, math.log10(0.49))).holds
 
 
 @pytest.mark.parametrize("n, width", [(16, 1), (17, 4), (11, 3)])
@@ -197,8 +199,8 @@ def test_no_layer_before_the_wait_contracts(n, width):
     x[0] = 1
     ps = [attention(5 * k, n, mask) for k in range(wait)]
     before, after = check_product(ps[:-1], x), check_product(ps, x)
-    assert before.measured == 1 and math.isclose(before.bound, 1, rel_tol=1e-12)
-    assert after.measured < 1 and after.bound < 1 and after.layerwise == 1
+    assert math.isclose(before.measured[0], 1, rel_tol=1e-12) and math.isclose(before.upper, 1, rel_tol=1e-12)
+    assert after.measured[1] < 1 and after.upper < 1 and after.layerwise == 1
 
 
 @pytest.mark.parametrize("n", [2, 5, 17])

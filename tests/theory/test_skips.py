@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import mpmath
 import pytest
@@ -77,10 +78,10 @@ def test_each_norm_about_any_centre(skip):
         attention, x, g = draw(seed)
         centre = x.mean(0) + x.abs().max() * torch.randn(5, generator=g, dtype=F64)
         found = check_norms(attention, x, centre, skip)
-        assert all(sides.holds and sides.low == sides.high for sides in found.values())
+        assert all(sides.holds and sides.measured[0] == sides.measured[1] for sides in found.values())
         # the measured sizes are those of X' about some row
         after = skip * x + attention(x)
-        f, g_sum = found["1"].low, found["inf"].low
+        f, g_sum = found["1"].measured[0], found["inf"].measured[0]
         assert residual_size_exact(after, 1e-6).lower ** 2 <= f * g_sum * (1 + 1e-6)
 
 
@@ -90,7 +91,7 @@ def test_norms_are_those_of_the_output_about_one_row():
     still = SelfAttention(**weights, b_o=torch.ones(5).double())  # attention adds its bias alone
     found = check_norms(still, x, x[2])
     assert found["1"].lower == found["1"].upper == pytest.approx(max_col_sum(x - x[2]).item(), rel=1e-12)
-    assert found["inf"].low == pytest.approx(max_row_sum(x - x[2]).item(), rel=1e-12)
+    assert found["inf"].measured[0] == pytest.approx(max_row_sum(x - x[2]).item(), rel=1e-12)
 
 
 @pytest.mark.parametrize("skip", [1.0, -1.0, 0.4, 2.5])
@@ -100,14 +101,15 @@ def test_one_step_between_its_bounds_by_exact_residuals(skip):
         attention, x, _ = draw(seed)
         found = check_step(attention, x, skip)
         before, after = residual_size_exact(x), residual_size_exact(skip * x + attention(x))
-        assert found.low <= after.upper * (1 + 1e-9) and after.lower <= found.high * (1 + 1e-9)
+        assert found.measured[0] <= after.upper * (1 + 1e-9)
+        assert after.lower <= found.measured[1] * (1 + 1e-9)
         s_1, s_inf = (s.item() for s in ledgers(attention, before.lower))
         size = abs(skip)
         lower = math.sqrt(max(size - s_1, 0) * max(size - s_inf, 0)) * before.lower
         upper = math.sqrt((size + s_1) * (size + s_inf)) * before.lower
         assert lower <= after.upper * (1 + 1e-6) and after.lower <= upper * (1 + 1e-6)
         assert found.lower <= lower * (1 + 1e-6) and upper <= found.upper * (1 + 1e-6)
-        assert found.holds and min(found.slack) >= 1 - 1e-9
+        assert found.holds and min(found.slack, found.slack_below) >= 1 - 1e-9
         told += lower > 0
     assert told >= 2
 
@@ -129,8 +131,12 @@ def test_one_step_sees_a_residual_near_the_rounding_of_the_tokens(spread):
 
 def test_a_wrong_size_is_noticed():
     found = check_step(*draw(0, 1e-2)[:2])
-    assert not found._replace(low=found.upper * 1.01, high=found.upper * 1.02).holds
-    assert not found._replace(low=found.lower * 0.98, high=found.lower * 0.99).holds
+    assert not replace(
+        found, log10_measured=(found.log10_bounds[1] + 0.01, found.log10_bounds[1] + 0.02)
+    ).holds
+    assert not replace(
+        found, log10_measured=(found.log10_bounds[0] - 0.02, found.log10_bounds[0] - 0.01)
+    ).holds
 
 
 @pytest.mark.parametrize("w, v", [(1.0, -1.0), (0.3, -2.0), (2.0, 0.5)])
@@ -141,16 +147,16 @@ def test_slow_decay_of_the_pair_against_mpmath(w, v):
     assert found.k == pytest.approx(2 * w * abs(v), rel=1e-14)
     with mpmath.workdps(40):
         b = mpmath.mpf(a)
-        for low, high in found.measured:
+        for low, high in (state.log10_measured for state in found.states):
             truth = float(mpmath.log10(mpmath.sqrt(2) * b))
             assert low <= truth + 1e-11 and truth - 1e-11 <= high and high - low < 1e-10
             b *= 1 + v * mpmath.tanh(w * b * b)
     assert found.holds and not found.fails
     if v < 0:  # the order is right: the truth is at most twice the bound
-        low, high = found.lower[-1], found.measured[-1][0]
+        low, high = found.states[-1].log10_bounds[0], found.states[-1].log10_measured[0]
         assert low < high < low + math.log10(2)
     else:  # and so is that of the growth
-        assert found.measured[-1][0] > found.measured[0][0] + 0.01
+        assert found.states[-1].log10_measured[0] > found.states[0].log10_measured[0] + 0.01
 
 
 def test_slow_decay_far_below_float64_against_mpmath():
@@ -159,12 +165,16 @@ def test_slow_decay_far_below_float64_against_mpmath():
     with mpmath.workdps(950):
         a, w = mpmath.mpf(2) ** -1501, mpmath.mpf(1)
         x = [mpmath.mpf(3) + a, mpmath.mpf(3) - a]
-        for low, high in found.measured:
+        for low, high in (state.log10_measured for state in found.states):
             truth = float(mpmath.log10((x[0] - x[1]) / mpmath.sqrt(2)))
             assert abs(low - truth) < 1e-10 and abs(high - truth) < 1e-10
             weights = [1 / (1 + mpmath.exp(-w * row * (x[0] - x[1]))) for row in x]
             x = [row - (x[1] + p * (x[0] - x[1])) for row, p in zip(x, weights, strict=True)]
-    assert found.holds and not found.fails and found.lower[-1] == pytest.approx(found.lower[0], abs=1e-12)
+    assert (
+        found.holds
+        and not found.fails
+        and found.states[-1].log10_bounds[0] == pytest.approx(found.states[0].log10_bounds[0], abs=1e-12)
+    )
 
 
 @pytest.mark.slow
@@ -174,26 +184,41 @@ def test_slow_decay_of_random_networks():
         network = Network.random(6, 5, 1 + 4 * (seed % 2), generator=g, biases=True)
         x = 0.01 * torch.randn(7, 5, generator=g, dtype=F64)
         found = check_slow_decay(network, x)
-        assert found.holds and not found.fails and found.upper[-1] < math.inf
+        assert found.holds and not found.fails and found.states[-1].log10_bounds[1] < math.inf
         k = max(
             float((q * (w_1 + w_inf)).sum())
             for q, w_1, w_inf in (weight_norms(layer.attention) for layer in network.layers)
         )
         assert found.k == pytest.approx(k, rel=1e-12)
-        rho = 10 ** found.measured[0][0]
-        assert found.lower[-1] == pytest.approx(math.log10(1 / math.sqrt(1 / rho**2 + 12 * k)), abs=1e-12)
+        rho = 10 ** found.states[0].log10_measured[0]
+        assert found.states[-1].log10_bounds[0] == pytest.approx(
+            math.log10(1 / math.sqrt(1 / rho**2 + 12 * k)), abs=1e-12
+        )
         exact = residual_size_exact(network(x), 1e-6)
-        assert found.lower[-1] <= math.log10(exact.upper) and math.log10(exact.lower) <= found.upper[-1]
+        assert (
+            found.states[-1].log10_bounds[0] <= math.log10(exact.upper)
+            and math.log10(exact.lower) <= found.states[-1].log10_bounds[1]
+        )
 
 
 def test_slow_decay_says_where_a_hypothesis_fails():
     quiet, loud = pair_layer(0.01, -1.0), pair_layer(40.0, -0.01)
     found = check_slow_decay(Network([quiet, quiet, loud, quiet]), pair(0.5))
-    assert found.fails == [3] and not found.hypotheses[2]["lam"].holds and found.hypotheses[2]["k"].holds
-    assert [low > -math.inf for low in found.lower] == [True, True, True, False, False]
-    assert found.upper[3:] == [math.inf, math.inf] and found.holds
+    assert (
+        found.fails == [3]
+        and not found.states[3].hypotheses["lam"].holds
+        and found.states[3].hypotheses["k"].holds
+    )
+    assert [state.lower > 0 for state in found.states] == [True, True, True, False, False]
+    assert [state.upper for state in found.states[3:]] == [math.inf, math.inf]
+    assert [state.applies for state in found.states] == [True, True, True, False, False]
+    assert not found.states[0].hypotheses and found.holds
     crush = check_slow_decay(Network([pair_layer(-1.0, 1.0)] * 2), pair(math.sqrt(5)))
-    assert crush.fails == [1] and crush.holds and crush.measured[1][1] < crush.measured[0][0] - 4
+    assert (
+        crush.fails == [1]
+        and crush.holds
+        and crush.states[1].log10_measured[1] < crush.states[0].log10_measured[0] - 4
+    )
 
 
 def test_the_hypothesis_at_the_start_is_enough():
@@ -205,7 +230,7 @@ def test_the_hypothesis_at_the_start_is_enough():
         found = check_slow_decay(network, size * torch.randn(2, 3, generator=g, dtype=F64))
         assert found.holds
         if found.at_start.holds:
-            assert not found.fails and found.upper[-1] < math.inf
+            assert not found.fails and found.states[-1].log10_bounds[1] < math.inf
             enough += 1
     assert 3 < enough < 17
     top = check_slow_decay(Network([pair_layer(1.0, 1.0)] * 3), pair(0.2))
@@ -215,7 +240,11 @@ def test_the_hypothesis_at_the_start_is_enough():
 
 def test_without_values_nothing_changes():
     found = check_slow_decay(Network([pair_layer(7.0, 0.0)] * 3), pair(1e-3))
-    assert found.k == 0 and found.lower[-1] == found.lower[0] and found.upper[-1] == found.upper[0]
+    assert (
+        found.k == 0
+        and found.states[-1].log10_bounds[0] == found.states[0].log10_bounds[0]
+        and found.states[-1].log10_bounds[1] == found.states[0].log10_bounds[1]
+    )
 
 
 def test_slow_law_against_mpmath():
