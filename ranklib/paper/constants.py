@@ -75,8 +75,8 @@ def const_osc(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Source: Theorem (Small oscillation) in chapter `printed-theorems`.
     """
     osc = _nonnegative("osc", osc)
-    largest = torch.maximum(kappa(osc / 2) + 1, (kappa(osc) + 1) / 2)
-    return (largest * vartheta(osc) / 4).sqrt()
+    largest = torch.maximum(_kappa(osc / 2) + 1, (_kappa(osc) + 1) / 2)
+    return (largest * _vartheta(osc) / 4).sqrt()
 
 
 def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -89,7 +89,7 @@ def const_osc_heads(osc: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Theorem (Many heads) in chapter `printed-theorems`.
     """
-    return ((kappa(_nonnegative("osc", osc)) + 1) / 4).sqrt()
+    return ((_kappa(_nonnegative("osc", osc)) + 1) / 4).sqrt()
 
 
 def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -102,7 +102,7 @@ def f_slope(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Source: Theorem (One layer) in chapter `printed-theorems`.
     """
-    return (kappa(_nonnegative("lam", lam)) + 1) / 4
+    return (_kappa(_nonnegative("lam", lam)) + 1) / 4
 
 
 def f_lambda(lam: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -30,7 +30,7 @@ from ranklib.proofs import (
 from ranklib.proofs.engine import Kappa
 from ranklib.proofs.engine.emptiness import says_nothing
 from ranklib.proofs.engine.matrices import max_col_sum, max_row_sum, real_matrix
-from ranklib.proofs.engine.printer import formula_width
+from ranklib.proofs.engine.printer import formula_width, typeset
 from ranklib.proofs.engine.search import search
 
 A, B, C = sp.symbols("a b c", real=True)
@@ -84,6 +84,9 @@ def test_every_derivation_is_verified_and_reads_well(name):
         assert step.why.endswith((".", "!")) and step.why[0].isupper()
         for line in step.display().splitlines():
             assert line.count("{") == line.count("}") and line.count(r"\left") == line.count(r"\right")
+            assert not re.search(r"_\{[^{}]*\}_|\d{16}", line), (
+                "a double subscript, or a number of too many digits"
+            )
 
 
 def test_wide_formulas_are_broken_at_the_relation():
@@ -93,6 +96,13 @@ def test_wide_formulas_are_broken_at_the_relation():
     first, second = wide.splitlines()[2:4]
     assert first.startswith("&") and first.endswith(r"\\") and second.startswith("&=")
     assert max(map(formula_width, wide.splitlines())) <= 42
+
+
+def test_a_formula_has_no_double_subscript_and_no_row_of_zeros():
+    first, tiny = sp.MatrixSymbol("P_1", 3, 3), sp.Rational(1, 10) ** 81
+    assert typeset(first[0, 1] - 2 * first[2, 2]) == r"(P_{1})_{12} - 2 (P_{1})_{33}"
+    assert typeset(tiny) == r"\frac{1}{10^{81}}" and typeset(sp.Integer(10) ** 6) == "1000000"
+    assert typeset(-3 * 10**9 * A) == r"-3 \cdot 10^{9} a"
 
 
 def test_registry_holds_what_the_chapters_show():

@@ -1,10 +1,10 @@
 """The functions that derivations speak of are those that the code computes: compared at sample points.
 
-Derivations import nothing from the code and define their functions once, in ``ranklib.proofs.engine.notation``.
+Derivations import nothing from the code. ``ranklib.proofs.EXPRESSIONS`` holds what they mean by a name of
+``ranklib.paper.constants``; what they mean by a letter stands in ``ranklib.proofs.engine.notation``.
 """
 
-import importlib
-import importlib.util
+import inspect
 import math
 
 import pytest
@@ -12,39 +12,54 @@ import sympy as sp
 import torch
 
 from ranklib.paper import constants
+from ranklib.proofs import EXPRESSIONS
+from ranklib.proofs.engine import notation
+from ranklib.proofs.expressions import T
 
-if importlib.util.find_spec("ranklib.proofs.engine.notation") is None:
-    pytest.skip("derivations do not name their functions in one place yet", allow_module_level=True)
-notation = importlib.import_module("ranklib.proofs.engine.notation")
-
-# Each named function of one variable, beside the code's.
-SAME = {
-    "Kappa": constants.kappa,
-    "Vartheta": constants.vartheta,
-    "BigF": constants.f_lambda,
-    "SquareG": lambda t: constants.g_lambda(t).square(),
-    "SquareC": lambda t: constants.const_osc(t).square(),
-    "Sigma": torch.sigmoid,
-    "Relu": torch.relu,
-}
 POINTS = ("1/100", "1/3", "1", "5/4", "151/20", "749/100")
+# Letters that stand for no constant of a bound, beside the code's.
+OTHERS = {"Sigma": torch.sigmoid, "Relu": torch.relu}
+CONSTANTS = {
+    name
+    for name, function in inspect.getmembers(constants, inspect.isfunction)
+    if function.__module__ == constants.__name__
+    and not name.startswith("_")
+    and inspect.signature(function).parameters
+}
+LETTERS = {
+    name: kind
+    for name, kind in vars(notation).items()
+    if isinstance(kind, type) and getattr(kind, "letter", "")
+}
 
 
-def named() -> dict:
-    return {
-        name: kind
-        for name, kind in vars(notation).items()
-        if isinstance(kind, type) and getattr(kind, "letter", "") and hasattr(kind, "definition")
-    }
-
-
-def test_every_named_function_is_compared():
-    assert set(named()) == set(SAME), "write beside a new function of the derivations the code's"
-
-
-@pytest.mark.parametrize("name", SAME)
-def test_the_derivations_and_the_code_mean_the_same(name):
+def assert_same(function, expression):
     for point in map(sp.Rational, POINTS):
-        exact = float(sp.N(named()[name].definition(point), 30))
-        got = float(SAME[name](torch.tensor(float(point), dtype=torch.float64)))
-        assert math.isclose(got, exact, rel_tol=1e-13), (name, point)
+        exact = float(sp.N(expression.subs(T, point), 30))
+        got = float(function(torch.tensor(float(point), dtype=torch.float64)))
+        assert math.isclose(got, exact, rel_tol=1e-13), (point, got, exact)
+
+
+def test_every_constant_has_its_expression():
+    assert set(EXPRESSIONS) == CONSTANTS, (
+        "write a new constant of ranklib/paper/constants.py into ranklib/proofs/expressions.py"
+    )
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_the_derivations_and_the_code_mean_the_same(name):
+    assert_same(getattr(constants, name), EXPRESSIONS[name])
+
+
+def test_every_letter_stands_for_a_constant_or_is_compared_here():
+    means = {name: kind.definition(T) for name, kind in LETTERS.items()}
+    known = set(EXPRESSIONS.values())
+    by_definition = {name for name, expression in means.items() if {expression, sp.sqrt(expression)} & known}
+    assert set(LETTERS) == by_definition | set(OTHERS), (
+        "write beside a new letter of the derivations the code's function"
+    )
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_letter_means_what_the_code_computes(name):
+    assert_same(OTHERS[name], LETTERS[name].definition(T))

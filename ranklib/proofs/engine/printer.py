@@ -37,7 +37,23 @@ class Printer(LatexPrinter):
     def _print_MatrixElement(self, expr: Any) -> str:
         places = [self._print(place + 1) for place in expr.indices]
         comma = "" if all(len(place) == 1 for place in places) else ","
-        return rf"{self.parenthesize(expr.parent, 100, strict=True)}_{{{comma.join(places)}}}"
+        name = self.parenthesize(expr.parent, 100, strict=True)
+        if isinstance(expr.parent, sp.MatrixSymbol) and "_" in name:
+            name = f"({name})"
+        return f"{name}_{{{comma.join(places)}}}"
+
+    def _print_Integer(self, expr: Any) -> str:
+        digits = str(expr).rstrip("0")
+        zeros = len(str(expr)) - len(digits)
+        if zeros < 7:
+            return str(expr)
+        return f"10^{{{zeros}}}" if digits == "1" else rf"{digits} \cdot 10^{{{zeros}}}"
+
+    def _print_Rational(self, expr: Any) -> str:
+        if expr.q == 1:
+            return self._print_Integer(expr)
+        top, bottom = (self._print_Integer(sp.Integer(part)) for part in (abs(expr.p), expr.q))
+        return rf"{'- ' if expr.p < 0 else ''}\frac{{{top}}}{{{bottom}}}"
 
     def _print_MatAdd(self, expr: Any) -> str:
         return " ".join(_signed([self._print(term) for term in summands(expr)]))
