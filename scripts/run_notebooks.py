@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,14 +18,21 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 FIXED = {"RANKLIB_SIZE": "quick", "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "0", "OMP_NUM_THREADS": "1"}
 
 
+def identifiers(nb: nbformat.NotebookNode) -> list[str]:
+    """An identifier of each cell, from its text: a cell that was edited later has another one."""
+    seen, found = Counter(), []
+    for cell in nb.cells:
+        digest = hashlib.sha1(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
+        seen[digest] += 1
+        found.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
+    return found
+
+
 def normalise(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Drop what differs from run to run: widget state, timing, addresses, random ids, kernel names."""
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
-    seen: dict[str, int] = {}
-    for cell in nb.cells:
-        digest = hashlib.sha1(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
-        seen[digest] = seen.get(digest, 0) + 1
-        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+    for cell, identifier in zip(nb.cells, identifiers(nb), strict=True):
+        cell.id = identifier
         cell.metadata.pop("execution", None)
         whole = []
         for output in cell.get("outputs", []):

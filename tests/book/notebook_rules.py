@@ -9,6 +9,8 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
+from scripts.run_notebooks import identifiers
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
 PICTURES = {"image/png", "image/svg+xml", "image/jpeg"}
@@ -102,7 +104,14 @@ def run_in_order(nb):
         yield "the kernel is not python3"
     counts = [cell.execution_count for cell in code_of(nb)]
     if counts != list(range(1, len(counts) + 1)):
-        yield f"expected one run from top to bottom, got execution counts {counts}; run 'make run'"
+        yield f"expected one run from top to bottom, got execution counts {counts}; run 'make run CHAPTER=NAME'"
+
+
+def run_as_it_stands(nb):
+    """'make run' names each cell after its text, so code that was edited later shows."""
+    for cell, identifier in zip(nb.cells, identifiers(nb), strict=True):
+        if cell.cell_type == "code" and cell.get("id") != identifier:
+            yield f"edited after the last run, 'make run CHAPTER=NAME' runs it again: {head(cell)}"
 
 
 def clean_outputs(nb):
@@ -165,11 +174,24 @@ def figures_are_described_and_asserted(nb):
         if PICTURES & kinds(cell):
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             if not is_sentence(alt):
-                yield f"figure without a sentence as alt text, got {alt!r}: {head(cell)}"
+                yield (
+                    f"figure without a sentence as alt text, got {alt!r}; write what it shows into the cell's "
+                    f"metadata, mystnb: image: alt: {head(cell)}"
+                )
             if not asserts(cell):
-                yield f"figure whose arrays are not asserted: {head(cell)}"
+                yield f"figure whose arrays are not asserted; assert in its cell what the caption says: {head(cell)}"
         if calls(cell, "explore") and not asserts(cell) and not (before and asserts(before)):
             yield f"slider whose arrays are asserted neither here nor in the cell before: {head(cell)}"
+
+
+def captions_stand_below_figures(nb):
+    for cell, below in zip(nb.cells, [*nb.cells[1:], None], strict=True):
+        if cell.cell_type == "code" and PICTURES & kinds(cell):
+            if below is None or not below.source.startswith("**Figure"):
+                yield (
+                    "figure without a caption; begin the Markdown below it with "
+                    f"'**Figure.** *One sentence that says what to see.*': {head(cell)}"
+                )
 
 
 def exercises_are_whole(nb):
@@ -190,12 +212,15 @@ def exercises_are_whole(nb):
     for group in groups:
         title = group[0][1].partition("\n")[0]
         if not EXERCISE.match(title):
-            yield f"exercise without a title: {title}"
+            yield f"exercise without a title, write '> **Exercise (Title).**': {title}"
         prose = "\n".join(part for kind, part in group if kind == "markdown")
         if not re.search(r"<details>\s*<summary>Solution</summary>.*?</details>", prose, re.S):
-            yield f"exercise without a folded solution: {title}"
+            yield (
+                "exercise without a folded solution; add <details> with <summary>Solution</summary> "
+                f"below its cell: {title}"
+            )
         if not any(kind == "code" and re.search(r"\bcheck\w*\(|\bassert\b", part) for kind, part in group):
-            yield f"exercise without a cell that checks: {title}"
+            yield f"exercise without a cell that checks; end one in rl.check(its label, answer): {title}"
 
 
 def folds_are_well_formed(nb):
@@ -271,7 +296,7 @@ def a_badge_stands_on_top(nb):
         r"\]\(https://colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/main/chapters/[\w-]+\.ipynb\)$"
     )
     if "colab-badge" not in first.metadata.get("tags", []) or not re.search(link, first.source):
-        yield "no Colab badge in a first cell with the tag colab-badge"
+        yield "no Colab badge in a first cell with the tag colab-badge; copy the first cell of another chapter"
 
 
 def pictures_need_no_trust(nb):
@@ -299,12 +324,14 @@ def the_notebook_is_light(nb):
 
 RULES: list[Callable] = [
     run_in_order,
+    run_as_it_stands,
     clean_outputs,
     no_machine_paths,
     promised_outputs,
     plain_markdown,
     no_dead_widgets,
     figures_are_described_and_asserted,
+    captions_stand_below_figures,
     the_notebook_is_light,
     formulas_in_quotations_are_on_one_line,
     links_find_their_place,

@@ -18,6 +18,7 @@ from tests.book.notebook_rules import (
     RULES,
     a_badge_stands_on_top,
     calls,
+    captions_stand_below_figures,
     clean_outputs,
     code_of,
     exercises_are_whole,
@@ -38,6 +39,7 @@ from tests.book.notebook_rules import (
     prose_of,
     read,
     references_agree,
+    run_as_it_stands,
     run_in_order,
     the_notebook_is_light,
 )
@@ -94,6 +96,10 @@ def prints(cell):
 
 def pictured(cell):
     return PICTURES & kinds(cell)
+
+
+def code_cell(cell):
+    return True
 
 
 def explores(cell):
@@ -214,6 +220,18 @@ PLANTED = [
     ("unrun notebook has no outputs", promised_outputs, has(prints), unrun),
     ("out-of-order count", run_in_order, code, out_of_order),
     ("run in a kernel that ran before", run_in_order, code, run_twice),
+    (
+        "code edited after the run",
+        run_as_it_stands,
+        code,
+        edit_cell(code_cell, lambda c: c.update(source="x = 1")),
+    ),
+    (
+        "no caption",
+        captions_stand_below_figures,
+        has(pictured),
+        lambda nb: edit_prose(nb, r"^\*\*Figure", "Figure"),
+    ),
     ("other kernel", run_in_order, code, lambda nb: nb.metadata.kernelspec.update(name="conda-env")),
     ("missing print", promised_outputs, has(prints), edit_cell(prints, lambda c: c.update(outputs=[]))),
     ("missing picture", promised_outputs, has(pictured), edit_cell(pictured, lambda c: c.update(outputs=[]))),

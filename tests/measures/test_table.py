@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from plain import import_plain, raises_its_own_message
+from ranklib import measures as room
 from ranklib.measures import attention as attention_measures
 from ranklib.measures import spectrum, tokens
 from ranklib.measures.attention import spectral_gap
@@ -90,17 +91,21 @@ def test_a_new_measure_without_an_oracle_is_refused_with_a_remedy():
         agree("doubled_mu", lambda x: 2 * mu(x), matrices_for("mu"))
 
 
+def untabled(module, table, offered):
+    """A sentence, with the remedy, for each measure of a module that a table or the room lacks."""
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        own = function.__module__ == module.__name__ and not name.startswith(("_", "raw_"))
+        if own and len(needed) == 1 and name not in table:
+            yield f"{name} is in no table; add it to ranklib/measures/table.py"
+        if own and name not in offered:
+            yield f"{name} is not offered; add it to its line in ranklib/measures/__init__.py, or begin it with _"
+
+
 def test_every_oracle_has_its_measure_and_every_measure_is_in_a_table():
     assert strangers() == set(), "these oracles belong to no measure; rename or delete them"
     for module, table in ((tokens, MEASURES), (spectrum, MEASURES), (attention_measures, ATTENTION_MEASURES)):
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-            if (
-                function.__module__ == module.__name__
-                and not name.startswith(("_", "raw_"))
-                and len(needed) == 1
-            ):
-                assert name in table, f"{name} is in no table; add it to ranklib/measures/table.py"
+        assert not [*untabled(module, table, room.__all__)]
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -4,8 +4,11 @@ Derivations import nothing from the code. ``ranklib.proofs.EXPRESSIONS`` holds w
 ``ranklib.paper.constants``; what they mean by a letter stands in ``ranklib.proofs.engine.notation``.
 """
 
+import ast
 import inspect
 import math
+import re
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -16,6 +19,8 @@ from ranklib.proofs import EXPRESSIONS
 from ranklib.proofs.engine import notation
 from ranklib.proofs.expressions import T
 
+ROOT = Path(__file__).resolve().parents[2]
+STATEMENT = re.compile(r"\b((?:Theorem|Lemma|Proposition|Corollary) \([^)]+\))")
 POINTS = ("1/100", "1/3", "1", "5/4", "151/20", "749/100")
 # Letters that stand for no constant of a bound, beside the code's.
 OTHERS = {"Sigma": torch.sigmoid, "Relu": torch.relu}
@@ -40,10 +45,41 @@ def assert_same(function, expression):
         assert math.isclose(got, exact, rel_tol=1e-13), (point, got, exact)
 
 
+def unexpressed(names):
+    """A sentence, with the remedy, for each constant that the derivations do not know."""
+    for name in sorted(set(names) - set(EXPRESSIONS)):
+        yield (
+            f"ranklib/paper/constants.py: nothing ties {name} to a proof; write its expression into "
+            "ranklib/proofs/expressions.py"
+        )
+
+
+def sources():
+    """What each derivation says that it proves, read from the files, which is faster than building them."""
+    for path in sorted((ROOT / "ranklib/proofs").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Derivation":
+                yield ast.unparse(node.args[3])
+
+
+def underived(functions):
+    """A sentence, with the remedy, for each constant whose source has no derivation."""
+    proved = {name for source in sources() for name in STATEMENT.findall(source)}
+    for function in functions:
+        if not proved & {*STATEMENT.findall(inspect.getdoc(function) or "")}:
+            yield (
+                f"ranklib/paper/constants.py: no derivation proves where {function.__name__} comes from; name a "
+                "statement after 'Source:' in its docstring, and write its derivation in ranklib/proofs/"
+            )
+
+
+def test_every_constant_has_a_derivation():
+    assert not [*underived(getattr(constants, name) for name in CONSTANTS)]
+
+
 def test_every_constant_has_its_expression():
-    assert set(EXPRESSIONS) == CONSTANTS, (
-        "write a new constant of ranklib/paper/constants.py into ranklib/proofs/expressions.py"
-    )
+    assert not [*unexpressed(CONSTANTS)]
+    assert set(EXPRESSIONS) == CONSTANTS, "take out of ranklib/proofs/expressions.py what has gone"
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

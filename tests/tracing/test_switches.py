@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hand_loops import LOOPS
+from hand_loops import LOOPS, WITHOUT, unwritten
 from ranklib.model.layers import Layer, Network
 from ranklib.tracing.switches import SWITCHES, switched_off, switches
-from small_models import LAYERS, build, generator, inputs_for, randomised, small, state_of
+from small_models import CONFIGS, LAYERS, build, generator, inputs_for, randomised, small, state_of
 from tests.tracing.own_blocks import Block, RootMeanSquareNorm, in_place, plain, post, pre, streams
 
 PARTS = ("attention_skip", "mlp_skip", "mlp", "norm")
@@ -31,6 +31,13 @@ def agree(kind, found, expected):
 
 
 @pytest.mark.slow
+def test_every_small_model_has_its_loop():
+    assert not [*unwritten(CONFIGS)]
+    assert {*LOOPS, *WITHOUT} == {*CONFIGS}, (
+        "take out of tests/hand_loops.py what tests/small_models.py no longer has"
+    )
+
+
 @pytest.mark.parametrize("kind", LOOPS)
 def test_every_set_of_switches_gives_the_streams_of_the_hand_written_loop(kind):
     model, inputs, before = small(kind), inputs_for(kind), state_of(small(kind))
