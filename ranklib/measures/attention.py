@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_shape
+from ranklib._threads import eigenvalues
 
 
 def _attention(p: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ def spectral_gap(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*ba
 
     Source: chapter `measure-your-own-model`.
     """
-    sizes = torch.linalg.eigvals(_square_attention(p)).abs()
+    sizes = eigenvalues(_square_attention(p)).abs()
     return (1 - sizes.topk(2).values[..., 1]).clamp(0, 1)
 
 

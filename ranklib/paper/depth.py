@@ -37,7 +37,7 @@ def beta(network: Network) -> Beta:
     Theorem (L layers) in chapter `printed-theorems`; the printed one is the paper's section 2.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
-    >>> from ranklib.model.layers import Layer
+    >>> from ranklib.model import Layer, SelfAttention
     >>> found = beta(Network([Layer(SelfAttention(w_q=one, w_k=one, w_v=3 * one, w_o=one), skip=False)]))
     >>> found.printed, found.one, found.c
     (3.0, 3.0, 12.0)

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from ranklib._checks import measurable, require_all, require_float, require_int, require_positive
+from ranklib._threads import singular_values
 from ranklib.model.attention import SelfAttention
 
 
@@ -117,7 +118,7 @@ def affine_rank(x: Float[Tensor, "*batch tokens dim"], tol: float) -> Int[Tensor
         raise ValueError(f"tol: expected a share from 0 to below 1, got {tol}; use for example 1e-9")
     largest = x.abs().amax((-2, -1), keepdim=True)
     x = x / torch.where(largest > 0, largest, 1.0)
-    return (torch.linalg.svdvals(x - x[..., :1, :]) > tol * torch.linalg.svdvals(x)[..., :1]).sum(-1)
+    return (singular_values(x - x[..., :1, :]) > tol * singular_values(x)[..., :1]).sum(-1)
 
 
 def circle_trace(

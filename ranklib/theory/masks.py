@@ -19,6 +19,7 @@ from ranklib._checks import (
     require_instance,
     require_shape,
 )
+from ranklib._threads import eigenvalues
 from ranklib.exact.verdicts import Check, log10
 from ranklib.measures.attention import dobrushin
 from ranklib.measures.tokens import raw_oscillation
@@ -122,4 +123,4 @@ def check_product(
 
 
 def _radius(q: Tensor) -> float:
-    return float(torch.linalg.eigvals(q).abs().max())
+    return float(eigenvalues(q).abs().max())

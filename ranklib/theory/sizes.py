@@ -13,6 +13,7 @@ from ranklib._checks import (
     require_instance,
     require_shape,
 )
+from ranklib._threads import one_torch_thread, singular_values
 from ranklib.exact.state import ResidualState
 from ranklib.model.attention import SelfAttention
 
@@ -121,7 +122,7 @@ def operator_size(w: Float[Tensor, "*batch rows cols"], norm: str = "l2") -> Flo
     require_float("w", w)
     require_shape("w", w, "a matrix", w.ndim >= 2 and 0 not in w.shape)
     sizes = {
-        "l2": lambda: torch.linalg.matrix_norm(w, 2),
+        "l2": lambda: singular_values(w)[..., 0],
         "l1": lambda: w.abs().sum(-1).amax(-1),
         "linf": lambda: w.abs().sum(-2).amax(-1),
     }
@@ -141,8 +142,9 @@ def require_size(name: str, value: Tensor | float, dtype: torch.dtype) -> Tensor
 
 def _product_norm(a: Tensor, b: Tensor) -> Tensor:
     """||a b||_2 of thin factors from their triangles, which are as small as a head; a b is as wide as a token."""
-    left, right = (torch.linalg.qr(factor, mode="r").R for factor in (a, b.mT))
-    return torch.linalg.matrix_norm(left @ right.mT, 2)
+    with one_torch_thread():
+        left, right = (torch.linalg.qr(factor, mode="r").R for factor in (a, b.mT))
+        return torch.linalg.svdvals(left @ right.mT)[..., 0]
 
 
 def _diameter(x: Tensor, norm: str) -> Tensor:

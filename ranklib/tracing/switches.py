@@ -236,8 +236,8 @@ def switched_off(
     that does not show exactly two skip connections one after the other (parallel sub-layers, cross-attention,
     scaled streams, an MLP computed in chunks).
 
-    >>> layer = nn.TransformerEncoderLayer(6, 2, 11, dropout=0, batch_first=True, norm_first=True)
-    >>> encoder, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.ones(1, 5, 6)
+    >>> layer = nn.TransformerEncoderLayer(6, 2, 11, dropout=0, batch_first=True, norm_first=True).double()
+    >>> encoder, x = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), torch.ones(1, 5, 6).double()
     >>> with switched_off(encoder, ["mlp", "norm"]):
     ...     y = encoder(x)
     >>> by_hand = x
