@@ -47,7 +47,7 @@ FAULTS = [
     Fault("paper/least", "torch.where(width > 0, width / self.lower", "torch.where(width > 0, width / self.upper", "relative to the wrong end"),
     Fault("paper/certificate", "max(0.5 * float(np.abs(y - y[far])", "max(0.55 * float(np.abs(y - y[far])",
           "a lower bound too large"),
-    Fault("paper/constants", "largest * vartheta(osc) / 4", "largest * vartheta(osc) / 4.04", "a wrong constant"),
+    Fault("paper/constants", "largest * _vartheta(osc) / 4", "largest * _vartheta(osc) / 4.04", "a wrong constant"),
     Fault("paper/sizes", "e.amax(-1) - e.amin(-1)", "e.amax(-2) - e.amin(-2)", "a swapped axis"),
     Fault("paper/bounds", "vartheta(2 * s.lam), s.q * s.w_inf", "vartheta(2 * s.lam), s.q * s.w_1", "columns for rows"),
     Fault("paper/checks", "entry.power * sizes.log10_rho", "(entry.power - 1) * sizes.log10_rho", "a power of rho"),

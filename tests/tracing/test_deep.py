@@ -101,7 +101,10 @@ def block_by_definition(names, block, x, activation, without):
 
 
 BERT_NAMES = ["attention.self." + name for name in ("query", "key", "value")]
+BERT_NAMES += ["attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"]
+BERT_NAMES += ["output.dense", "output.LayerNorm"]
 ALBERT_NAMES = ["attention." + name for name in ("query", "key", "value", "dense", "LayerNorm")]
+ALBERT_NAMES += ["ffn", "ffn_output", "full_layer_layer_norm"]
 
 
 def log10_relative(x):
