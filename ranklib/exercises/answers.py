@@ -41,7 +41,7 @@ class Form(Exception):
 
 def number(value) -> float:
     """A number or a tensor of one, as a float; raises :class:`Form` otherwise."""
-    if not isinstance(value, Real | torch.Tensor):
+    if not isinstance(value, Real | torch.Tensor) or getattr(value, "numel", lambda: 1)() != 1:
         raise Form("a number")
     return float(value)
 

@@ -59,7 +59,7 @@ def check_layer(
     rho, Lambda and osc(E) are about ``centre``; None takes the best one that ``residual_size`` finds, where
     rho exceeds ||res X|| by at most ``tol``, so a failure about it is one of the printed claim too. Raises
     ``ValueError`` for an unknown bound, a centre together with a ``ResidualState``, and as ``measure_layer``.
-    Source: chapters `one-head`, `many-heads` and `where-it-breaks`.
+    Source: chapters `printed-theorems` and `where-it-breaks`.
 
     >>> import torch
     >>> generator = torch.Generator().manual_seed(0)

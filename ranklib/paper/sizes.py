@@ -57,7 +57,7 @@ def osc_row(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch tok
     """The range of each row: D_i = max_j E_ij - min_j E_ij, all that softmax sees of its size.
 
     Raises ``TypeError`` or ``ValueError`` for an integer dtype, NaN, infinity or no keys. Source: chapter
-    `one-head`.
+    `printed-theorems`.
 
     >>> osc_row(torch.tensor([[1.0, -2.0], [0.5, 0.5]])).tolist()
     [3.0, 0.0]
@@ -68,7 +68,7 @@ def osc_row(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch tok
 
 
 def osc(e: Float[Tensor, "*batch tokens keys"]) -> Float[Tensor, "*batch"]:
-    """The largest range of a row: D = max_i D_i; errors as in ``osc_row``. Source: chapter `one-head`.
+    """The largest range of a row: D = max_i D_i; errors as in ``osc_row``. Source: chapter `printed-theorems`.
 
     >>> osc(torch.tensor([[1.0, -2.0], [0.5, 0.5]])).item()
     3.0
@@ -80,7 +80,7 @@ def lam(attention: SelfAttention, rho: Float[Tensor, "*batch"] | float) -> Float
     """Lambda_h = ||W_QK,h||_1 rho^2 / sqrt(d_qk) of every head; it bounds every |E_ij|.
 
     Raises ``TypeError`` or ``ValueError`` for a wrong kind of argument or a rho that is NaN, infinite or
-    negative. Source: chapter `one-head`.
+    negative. Source: chapter `printed-theorems`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> lam(SelfAttention(w_q=2 * one, w_k=one, w_v=one, w_o=one), 3.0).tolist()
@@ -100,7 +100,7 @@ def oscillation_of_scores(
     """osc(E) of every head, with E = R W_QK R^T / sqrt(d_qk) about ``centre``, by default the mean.
 
     E, and with it osc(E), depends on the centre; the theorems hold about any. Raises as ``layer_sizes``.
-    Source: chapter `one-head`.
+    Source: chapter `printed-theorems`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -119,7 +119,7 @@ def layer_sizes(
 
     x: (..., tokens, dim); centre: (..., dim). Every proved bound holds about any centre; the printed ones
     speak of the best, which ``check_layer`` takes. Raises ``TypeError`` or ``ValueError`` for a wrong kind,
-    dtype or shape, NaN or infinity. Source: chapter `one-head`.
+    dtype or shape, NaN or infinity. Source: chapter `printed-theorems`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> sizes = layer_sizes(SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one), torch.eye(2, 1).double())

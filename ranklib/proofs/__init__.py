@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 TOPICS = (
     *("layer", "centres", "median", "scores", "softmax", "safe_softmax", "paths", "path_lengths"),
-    *("tilts", "columns", "one_head", "depth", "sharpness", "many_heads", "cancelling_heads", "families"),
+    *(
+        "tilts",
+        "diameters",
+        "columns",
+        "one_head",
+        "depth",
+        "sharpness",
+        "many_heads",
+        "cancelling_heads",
+        "families",
+    ),
     *("constant_four", "skips", "skip_examples", "mlps", "mlp_examples"),
     *("layernorm", "layernorm_examples", "masks", "forgetting", "positions", "measures", "arcs", "lengths"),
 )

@@ -93,7 +93,7 @@ def total_variation() -> Derivation:
             ),
             inequality("at most a quarter of D", sp.tanh(u), u, "With u = D/4.", grows_in=u),
         ),
-        "Lemma (Total variation).",
+        "Lemma (Tilt), in the audit Lemma (Total variation).",
         {n: 3, P: signed_weights("p", 3)},
         __name__,
     )

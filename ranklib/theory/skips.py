@@ -1,6 +1,6 @@
 r"""What a skip guarantees and what it does not: bounds for X' = skip X + SA(X), each beside what it bounds.
 
-S_1 and S_inf are the two ledgers of chapter `many-heads`: what a layer can move in the column and in the row
+S_1 and S_inf are the two ledgers of chapter `printed-theorems`: what a layer can move in the column and in the row
 norm, as a share of the residual. They are of the order of the squared residual, so a small residual changes
 slowly.
 """
