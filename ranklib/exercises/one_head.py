@@ -93,7 +93,7 @@ def _cases(answer, truth):
     wrong=[
         (lambda k, n: n, "number of tokens"),
         (lambda k, n: k * (n - k) / n**2, "four"),
-        (lambda k, n: 2 * k * (n - k) / n**2, "twice"),
+        (lambda k, n: 2 * k * (n - k) / n**2, "half of it"),
         (lambda k, n: 1.0, "equal groups"),
         (lambda k, n: k / n, "both groups"),
         (lambda k, n: 4 * k * (n - k) / n, "n"),
