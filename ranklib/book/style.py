@@ -116,7 +116,8 @@ def draw_matrix(ax: Axes, matrix: Tensor, limit: Real) -> None:
     if matrix.ndim != 2 or max(matrix.shape) > 6:
         raise ValueError(f"draw_matrix: expected at most 6 x 6, got {tuple(matrix.shape)}; draw a part of it")
     for (i, j), value in np.ndenumerate(np.asarray(matrix)):
-        share = min(abs(float(value)) / limit, 1)
+        # A tile of 0 is not quite white: white is the page, which is dark in the dark theme.
+        share = max(0.02, min(abs(float(value)) / limit, 1))
         full = np.array(mpl.colors.to_rgb(ROLES["attention" if value > 0 else "bound"].light))
         # The tiles keep their colours in both themes, and so must what is written on them.
         fill, ink = 1 - 0.5 * share * (1 - full), "#1B1B1B"

@@ -43,7 +43,10 @@ def number(value) -> float:
     """A number or a tensor of one, as a float; raises :class:`Form` otherwise."""
     if not isinstance(value, Real | torch.Tensor) or getattr(value, "numel", lambda: 1)() != 1:
         raise Form("a number")
-    return float(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise Form("a number") from None
 
 
 def close(value, truth: Real) -> bool:
@@ -62,7 +65,7 @@ def matrix(answer, rows: int | None = None, columns: int | None = None) -> torch
     """A finite float64 matrix of that many rows and columns; raises :class:`Form` otherwise."""
     try:
         x = torch.as_tensor(answer, dtype=F64)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise Form("a matrix, as a list of rows or a tensor") from None
     if (
         x.ndim != 2

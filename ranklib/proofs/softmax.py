@@ -117,6 +117,46 @@ def row_stochastic() -> Derivation:
     )
 
 
+def stays_inside() -> Derivation:
+    """Averages are never further apart than what they average."""
+    p, q = sequences("p q", positive=True)
+    y, lengths = sequences("y e")
+    top = sp.Symbol("D", nonnegative=True)
+    drops = sp.symbols("t1:4", nonnegative=True)
+    rows = {p: weights("a", 3), q: weights("b", 3)}
+    both = (j, 1, n), (l, 1, n)
+    return Derivation(
+        "stays_inside",
+        "Two averages of the same tokens are never further apart than the tokens are.",
+        (
+            identity(
+                "the weights of the pairs sum to one",
+                sp.Sum(p[j] * q[l], *both),
+                1,
+                "Sum over l first, then over j.",
+                given=rows,
+            ),
+            identity(
+                "a difference of averages is an average of differences",
+                sp.Sum(p[j] * y[j], (j, 1, n)) - sp.Sum(q[l] * y[l], (l, 1, n)),
+                sp.Sum(p[j] * q[l] * (y[j] - y[l]), *both),
+                "In each feature: the p sum to one, and so do the q.",
+                given=rows,
+            ),
+            inequality(
+                "an average of lengths is at most the longest",
+                sp.Sum(p[j] * lengths[j], (j, 1, n)),
+                top,
+                "None is longer than D. With the triangle inequality: the average of the differences is not.",
+                given={p: weights("a", 3), lengths: tuple(top - drop for drop in drops)},
+            ),
+        ),
+        "Proposition (Inside).",
+        {n: 3},
+        __name__,
+    )
+
+
 def two_token_map() -> Derivation:
     """One head on two tokens: a becomes v a tanh(w a^2)."""
     mid, a, w, v, s, e = sp.symbols("m a w v s e", real=True)
@@ -199,4 +239,4 @@ def two_token_map() -> Derivation:
     )
 
 
-DERIVATIONS = (softmax_shift, row_stochastic, two_token_map)
+DERIVATIONS = (softmax_shift, row_stochastic, stays_inside, two_token_map)

@@ -136,6 +136,9 @@ def test_a_number_can_be_read_on_its_tile():
             draw_matrix(ax, torch.tensor([[sign * k / 100]]), limit=1)
             tile, word = matplotlib.colors.to_hex(ax.patches[0].get_facecolor()), ax.texts[0].get_color()
             assert contrast(tile, word.lower()) > 4.5, (sign * k, tile, word)
+            assert tile.lower() != PAGE.light.lower(), (
+                "the page is dark in the dark theme, a number on a tile too"
+            )
             plt.close()
 
 

@@ -60,9 +60,7 @@ FILES = sorted((ROOT / "ranklib").rglob("*.py"))
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(p, marks=AHEAD)
-        if p.parent.name == "theory" and p.stem in ("block", "diameters", "sizes")
-        else p
+        pytest.param(p, marks=AHEAD) if p.parent.name == "theory" and p.stem in ("block", "diameters") else p
         for p in FILES
     ],
     ids=lambda p: str(p.relative_to(ROOT)),
