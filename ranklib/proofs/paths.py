@@ -4,7 +4,20 @@ from itertools import product
 
 import sympy as sp
 
-from .engine import ONE, Derivation, d, distinct, identity, inequality, l, matrices, n, sequences, stochastic
+from .engine import (
+    ONE,
+    Derivation,
+    Softmax,
+    d,
+    distinct,
+    identity,
+    inequality,
+    l,
+    matrices,
+    n,
+    sequences,
+    stochastic,
+)
 
 PAPER = "Dong, Cordonnier and Loukas 2021"
 HALF = sp.Rational(1, 2)
@@ -134,4 +147,47 @@ def path_induction() -> Derivation:
     )
 
 
-DERIVATIONS = (path_two_layers, path_induction)
+def one_path() -> Derivation:
+    """What one path, and all paths of one length, make of the diameter."""
+    a, w, z = sp.symbols("a w z", positive=True)
+    p, q, y = sp.symbols("p q y", real=True)
+    first = sp.symbols("s_1 t_1", nonnegative=True)
+    second = sp.symbols("s_2 t_2", nonnegative=True)
+    x, tokens = matrices("X", 2, 1), matrices("Y", 2, 1)
+    recipes = matrices("P", 2, 2)
+    brackets = (1 + sum(first) * z) * (1 + sum(second) * z)
+    once, twice = sum((*first, *second)), sum(u * v for u, v in product(first, second))
+    gap = sp.Matrix([[1, -1]])
+    return Derivation(
+        "one_path",
+        "Every head of a path multiplies the diameter by its share; brackets add up all paths of one length.",
+        (
+            identity(
+                "two recipes of two tokens",
+                gap * recipes * tokens,
+                (p - q) * gap * tokens,
+                "What two averages differ by is what the recipes differ by, p - q, times the difference of the tokens.",
+                given={recipes: sp.Matrix([[p, 1 - p], [q, 1 - q]]), tokens: sp.Matrix([y, sp.Symbol("x")])},
+            ),
+            identity(
+                "the pair attains the share",
+                Softmax(w * x * x.T) * x,
+                sp.tanh(w * (2 * a) ** 2 / 4) * x,
+                "A pair of diameter 2a: the share of the theorem, exactly, and the next head gives its own.",
+                given={x: sp.Matrix([a, -a])},
+            ),
+            identity(
+                "brackets add up the paths",
+                brackets,
+                1 + once * z + twice * z**2,
+                "Two layers of two heads with the shares s and t: 1, 4 and 4 paths. The product of sums is the sum "
+                "of products.",
+            ),
+        ),
+        "Corollary (One path).",
+        {},
+        __name__,
+    )
+
+
+DERIVATIONS = (path_two_layers, path_induction, one_path)
