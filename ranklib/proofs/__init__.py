@@ -32,7 +32,7 @@ TOPICS = (
         "cancelling_heads",
         "families",
     ),
-    *("constant_four", "skips", "skip_examples", "mlps", "mlp_examples"),
+    *("constant_four", "skips", "skip_examples", "mlps", "mlp_examples", "mlp_shapes"),
     *("layernorm", "layernorm_examples", "masks", "forgetting", "positions", "measures", "arcs", "lengths"),
 )
 ENGINE = {
