@@ -12,15 +12,15 @@
   addEventListener("afterprint", () => opened.forEach((fold) => { fold.open = false; }));
   const boxes = "article pre, .pst-scrollable-table-container, article div.math, article details.derivation > *";
   const reach = () => {
-    for (const box of document.querySelectorAll(boxes)) {
+    document.querySelectorAll(boxes).forEach((box, i) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
       else if (box.localName !== "summary") box.removeAttribute("tabindex");
       if (scrolls && box.localName !== "pre") {
-        box.setAttribute("role", "group");
-        box.setAttribute("aria-label", "wider than the page, scrolls");
+        box.setAttribute("role", "region");
+        box.setAttribute("aria-label", `box ${i + 1}, wider than the page, scrolls`);
       }
-    }
+    });
   };
   addEventListener("load", reach);
   addEventListener("resize", reach);
