@@ -155,7 +155,9 @@ WAITING = (
     "<noscript><p>The steps are in the notebook; here they need scripts.</p></noscript></details>"
 )
 # Names, brackets and signs look like the rest of the code (css/code.css): without an element each a page is half as heavy.
-PLAIN_CODE = re.compile(r'<span class="(?:n|p|o|w|nb|nf|nn|nc|bp|fm|vm|na|nd|ne)">([^<]*)</span>|<span></span>')
+PLAIN_CODE = re.compile(
+    r'<span class="(?:n|p|o|w|nb|nf|nn|nc|bp|fm|vm|na|nd|ne)">([^<]*)</span>|<span></span>'
+)
 EXPLORER = '<div class="rank-explore"'
 SKIP = '<a class="skip-to-slider" href="#first-slider">Skip to the first slider</a>\n'
 
