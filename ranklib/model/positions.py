@@ -38,7 +38,7 @@ def alibi_bias(
     """The linear position term B_ij = -slope |i - j| of Press et al. (2022); they use it with a causal mask.
 
     Raises ``TypeError`` or ``ValueError`` unless ``tokens`` >= 1 is an integer and the slope is positive.
-    Source: Corollary (Relative scores) in chapter `masks-and-positions`.
+    Source: Theorem (Second eigenvalue) in chapter `masks-and-positions`.
 
     >>> alibi_bias(3, 0.5).tolist()
     [[-0.0, -0.5, -1.0], [-0.5, -0.0, -0.5], [-1.0, -0.5, -0.0]]
@@ -60,8 +60,8 @@ def rotary_scores(
     i angles[k]. Only j - i enters, since rotations keep inner products.
 
     x: (..., tokens, dim); w_q, w_k: (..., dim, dim_qk); angles: (dim_qk / 2). Raises ``TypeError`` for a
-    wrong dtype, ``ValueError`` for a wrong shape, NaN or infinity. Source: Proposition (Rotary) in chapter
-    `masks-and-positions`; the rotation is that of Su et al. (2021).
+    wrong dtype, ``ValueError`` for a wrong shape, NaN or infinity. Source: Proposition (Position terms) in
+    chapter `masks-and-positions`; the rotation is that of Su et al. (2021).
 
     >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     >>> s = rotary_scores(x, torch.eye(2), torch.eye(2), torch.tensor([torch.pi / 3]))

@@ -83,12 +83,12 @@ def dobrushin_contraction() -> Derivation:
                 "but no multiple of the identity",
                 rest,
                 HALF * eye,
-                "So Q has no basis of eigenvectors: a Jordan block.",
+                "So Q has no basis of eigenvectors: its powers are not those of a number.",
                 at={},
                 given=window,
             ),
         ),
-        "Lemma (Contraction) and Proposition (Halving).",
+        "Theorem (From everywhere), the coefficient of a product; Dobrushin 1956.",
         {},
         __name__,
     )
@@ -108,7 +108,7 @@ def _window(name: str, size: int, before: int, after: int = 0) -> sp.Matrix:
 
 def the_wait() -> Derivation:
     """In a causal window nothing need happen before layer (n - 1)/b."""
-    first, second, third, both = (matrices(name, 4, 4) for name in ("P_1", "P_2", "P_3", "P"))
+    first, second, third, both = (matrices(name, 4, 4) for name in ("F", "G", "H", "P"))
     x = matrices("X", 4, 1)
     given = {x: sp.Matrix([1, 0, 0, 0])}
     given |= {
@@ -154,7 +154,7 @@ def the_wait() -> Derivation:
                 "Both rows move towards each other: here for one layer, which is below (n - 1)/(2b).",
             ),
         ),
-        "Proposition (The wait).",
+        "Theorem (From everywhere), the wait before it.",
         given,
         __name__,
     )

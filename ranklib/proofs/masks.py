@@ -7,6 +7,7 @@ from .engine import (
     Derivation,
     Det,
     Rows,
+    Scalar,
     Sigma,
     Softmax,
     d,
@@ -63,7 +64,7 @@ def difference_map() -> Derivation:
                 given=causal,
             ),
         ),
-        "Lemma (Differences).",
+        "Theorem (Second eigenvalue), what attention does to differences.",
         {p: stochastic("p", 3)},
         __name__,
     )
@@ -189,4 +190,77 @@ def causal_pair() -> Derivation:
     )
 
 
-DERIVATIONS = (difference_map, second_eigenvalue, causal_pair)
+def nilpotent() -> Derivation:
+    """Where a power of Q vanishes the collapse is cubic again."""
+    p, q = matrices("p q", 1, 2)
+    y, t = matrices("y t", 2, 1)
+    big_q, scores, after, twice = (matrices(name, 2, 2) for name in ("Q", "T", "S", "Z"))
+    full = matrices("P", 3, 3)
+    u, v, t2, t3 = sp.symbols("u v t_2 t_3", real=True)
+    own, more, barred = sp.symbols("a b c", positive=True)
+    shape, small = sp.Matrix([[u * v, -(u**2)], [v**2, -u * v]]), sp.Matrix([t2, t3])
+    given = {big_q: shape, t: small, scores: sp.diag(t2, t3), after: sp.diag(*(shape * small))}
+    given[twice] = sp.diag(*(shape * shape * small))
+    rest = D1 * full * LATER
+
+    def second(square: sp.Expr, first: sp.Expr, of_t: sp.Expr, of_y: sp.Expr) -> sp.Expr:
+        """The terms of second order of a layer with Q, for t o y, (Qt) o (Qy), t and y."""
+        return big_q * square - first - Scalar(p * of_t) * big_q * of_y - Scalar(p * of_y) * big_q * of_t
+
+    return Derivation(
+        "nilpotent",
+        "If Q^2 = 0, all terms of second order cancel over two layers: what is left is cubic.",
+        (
+            identity(
+                "a row of second order, minus row 1",
+                Scalar((p + q) * scores * y)
+                - Scalar((p + q) * t) * Scalar((p + q) * y)
+                - Scalar(p * scores * y)
+                + Scalar(p * t) * Scalar(p * y),
+                Scalar(q * scores * y)
+                - Scalar(q * t) * Scalar(q * y)
+                - Scalar(p * t) * Scalar(q * y)
+                - Scalar(p * y) * Scalar(q * t),
+                "Small scores t weigh y by a covariance; T holds t on its diagonal, p is row 1 of P and q a row "
+                "of Q.",
+                given={t: small, scores: sp.diag(t2, t3)},
+            ),
+            identity(
+                "a nilpotent Q",
+                big_q * big_q,
+                sp.ZeroMatrix(2, 2),
+                "Two layers pass no difference on to first order.",
+                given=given,
+            ),
+            identity(
+                "two layers cancel",
+                big_q * second(scores * y, after * big_q * y, t, y)
+                + second(after * big_q * y, twice * big_q * big_q * y, big_q * t, big_q * y),
+                sp.ZeroMatrix(2, 1),
+                "The second order of the first layer, passed on by Q, and that of the second layer; S and Z hold "
+                "Qt and QQt on their diagonals.",
+                given=given,
+            ),
+            identity(
+                "the trace",
+                full[0, 0] + full[1, 1] + full[2, 2],
+                1 + rest[0, 0] + rest[1, 1],
+                "The eigenvalues of Q sum to the trace of P minus 1.",
+                given={full: stochastic("p", 3)},
+            ),
+            inequality(
+                "a mask raises the own weight",
+                own / (own + more + barred),
+                own / (own + more),
+                "Forbid keys of weight c. Over all keys the own weights sum to 1, so under a mask the trace is "
+                "larger, and not all eigenvalues of Q vanish.",
+                strict=True,
+            ),
+        ),
+        "Proposition (Nilpotent).",
+        {},
+        __name__,
+    )
+
+
+DERIVATIONS = (difference_map, second_eigenvalue, causal_pair, nilpotent)

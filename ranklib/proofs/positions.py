@@ -59,7 +59,7 @@ def position_pairs() -> Derivation:
             ),
             inequality("so it is cubic", sp.tanh(u), u, "The tangent is at most its argument.", grows_in=u),
         ),
-        "Propositions (Bias) and (Rotary).",
+        "Proposition (Position terms), pairs with a bonus or a rotation.",
         {},
         __name__,
     )

@@ -32,7 +32,8 @@ def difference_map(p: Float[Tensor, "*batch tokens tokens"]) -> Float[Tensor, "*
     are those of P without one eigenvalue 1; it is 0 exactly where the rows of P are equal.
 
     p: (..., tokens, tokens), rows that are probabilities. Raises ``TypeError`` or ``ValueError`` otherwise,
-    and for a single token. Source: Lemma (Differences) in chapter `masks-and-positions`.
+    and for a single token. Source: Theorem (Second eigenvalue) in chapter
+    `masks-and-positions`.
 
     >>> difference_map(torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])).tolist()
     [[0.5, 0.0], [0.25, 0.5]]
@@ -90,8 +91,8 @@ def check_product(
     osc(X) prod_l tau(P_l), which is never smaller and says nothing where every factor is 1; spread = osc(X).
 
     ps: P_1 first, each (tokens, tokens); x: (tokens, dim). Raises ``TypeError`` or ``ValueError`` for an
-    empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: chapter
-    `masks-and-positions`, Lemma (Contraction); the coefficient and the lemma are Dobrushin's.
+    empty list, wrong shapes or dtypes, or rows that are no probabilities. Source: Theorem (From
+    everywhere) in chapter `masks-and-positions`; the coefficient and its product are Dobrushin's.
 
     >>> half = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
     >>> found = check_product([half, half], torch.tensor([[0.0], [1.0], [1.0]]))

@@ -27,7 +27,7 @@ def statements(chapter: str) -> set[str]:
 
 
 def named(text: str) -> list[str]:
-    """Kind and name of each statement, also of both in "Propositions (Bias) and (Rotary)"."""
+    """Kind and name of each statement, also of both in "Propositions (Position terms) and (Masks)"."""
     return [f"{kind} ({name})" for kind, *names in STATEMENT.findall(text) for name in names if name]
 
 
@@ -77,7 +77,7 @@ def test_the_library_names_its_sources():
     "text, trouble",
     [
         ("Source: Theorem (Mean centre) in chapter `how-the-paper-measures`.", []),
-        ("(Propositions (Bias) and\n    (Rotary))", []),
+        ("(Propositions (Position terms) and\n    (Masks))", []),
         ("Theorem (Mean centre) in chapter\n    `one-head`", ["Theorem (Mean centre) in chapter `one-head`"]),
         ("Lemma (Perpetual motion)", ["Lemma (Perpetual motion)"]),
         ("Source: chapters `one-head` and `no-head`.", ["chapter `no-head`"]),

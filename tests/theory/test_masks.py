@@ -233,7 +233,7 @@ def test_first_two_tokens(seed):
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("causal", [False, True])
 def test_collapse_from_everywhere(seed, causal):
-    """Lemma (Contraction): osc(X_L) <= (1 - e^r)^floor(L / r) osc(X_0), with r steps to the first token."""
+    """Theorem (From everywhere): osc(X_L) <= (1 - e^r)^floor(L / r) osc(X_0), with r steps to the first token."""
     n, width = 4 + seed % 4, 1 + seed % 3
     mask, radius = ranklib.window_mask(n, width, causal), math.ceil((n - 1) / width)
     x = randn(n, 3, seed=seed)
