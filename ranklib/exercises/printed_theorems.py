@@ -2,7 +2,7 @@
 
 import math
 
-from ranklib.exercises.answers import UNKNOWN, exercise, number
+from ranklib.exercises.answers import UNKNOWN, call, close, exercise, number
 from ranklib.paper.counterexamples import row_wise_l1
 
 
@@ -81,4 +81,47 @@ def room(answer):
     ):
         if abs(value / slip - 1) < 2e-3:
             return said
+    return UNKNOWN
+
+
+@exercise(
+    right=[
+        lambda s: 1 / math.cosh(s) ** 2,
+        lambda s: 1 - math.tanh(s) ** 2,
+        lambda s: 2 / (1 + math.cosh(2 * s)),
+    ],
+    wrong=[
+        (lambda s: math.cosh(s) ** 2, "speed"),
+        (lambda s: 1.0, "offset"),
+        (lambda s: 2 / math.cosh(s) ** 2, "twice"),
+        (lambda s: 1 / math.cosh(2 * s), "also the 1"),
+        (lambda s: 1 / math.cosh(s), "square"),
+        (lambda s: 1 / (1 + s), ""),
+    ],
+    malformed=2,
+)
+def offset_factor(answer):
+    points = (0.0, 0.5, 1.0, 2.0)
+    values = [float(call(answer, s)) for s in points]
+
+    def like(truth):
+        return all(close(value, truth(s)) for value, s in zip(values, points, strict=True))
+
+    for slip, said in (
+        (lambda s: 1 / math.cosh(s) ** 2, None),
+        (lambda s: 1.0, "that is the pair without an offset: s does not enter."),
+        (
+            lambda s: 2 / math.cosh(s) ** 2,
+            "twice too large: with e = a^2, sinh 2e is about 2 a^2, and cosh 2s + 1 is 2 cosh^2 s.",
+        ),
+        (
+            lambda s: 1 / math.cosh(2 * s),
+            "the denominator is cosh 2s + cosh 2e: for small e also the 1 counts.",
+        ),
+        (lambda s: 1 / math.cosh(s), "cosh 2s + 1 is 2 cosh^2 s: you lost the square."),
+    ):
+        if like(slip):
+            return said
+    if values[-1] > values[0]:
+        return "rows that peak at one token speed the mixing: the factor falls with s."
     return UNKNOWN

@@ -141,8 +141,8 @@ def many_heads() -> Derivation:
     )
 
 
-def kantorovich() -> Derivation:
-    """What the composite costs, by Kantorovich's inequality."""
+def cassels() -> Derivation:
+    """What the composite costs, by Cassels' inequality."""
     a, b, s, t, x, y, theta, h, width = sp.symbols("a b s t x y theta H d", positive=True)
     w = matrices("W", 2, 2)
     column, one = matrices("A", 4, 4), sp.Matrix(4, 4, lambda row, col: int(col == 0))
@@ -150,8 +150,8 @@ def kantorovich() -> Derivation:
     constant = ROOT((Kappa(big_d) + 1) / 4)
     price = (ROOT(width) + 1 / ROOT(width)) / 2
     return Derivation(
-        "kantorovich",
-        "With composites alone, H heads cost H times a factor that depends on the values' shapes.",
+        "cassels",
+        "With composites alone, a sum over heads costs a factor that depends on the shapes of the values.",
         (
             inequality(
                 "one number",
@@ -165,14 +165,14 @@ def kantorovich() -> Derivation:
                 "arithmetic and geometric mean",
                 x * y,
                 (x + y) ** 2 / 4,
-                "With x the sum of the x_h, and y that of a b / x_h: together at most H (a + b).",
+                "With x the sum of the c_h x_h, and y that of a b c_h / x_h: together at most a + b times that of the c_h.",
                 form=(x - y) ** 2 / 4,
             ),
             identity(
                 "two heads attain it",
                 (a + b) * (1 / a + 1 / b),
                 h**2 * (a + b) ** 2 / (4 * a * b),
-                "One at each end.",
+                "One at each end, with c_h = 1.",
                 given={h: 2},
             ),
             identity(
@@ -217,4 +217,4 @@ def kantorovich() -> Derivation:
     )
 
 
-DERIVATIONS = (two_heads, many_heads, kantorovich)
+DERIVATIONS = (two_heads, many_heads, cassels)

@@ -64,7 +64,7 @@ SIDES = [
     ("two_tokens_theorem", "0.49 already fails", 0, 0.49 * 0.2),
     ("two_heads", "four outputs", 1, composite(np.array([[3.0, 1, 1, 1]]))),
     (
-        "kantorovich",
+        "cassels",
         "83 features",
         0,
         math.sqrt((kappa(1.256) + 1) / 4) * (83**0.5 + 83**-0.5) / 2,
