@@ -18,6 +18,8 @@ from ranklib.model.softmax import attention_matrix
 def drop(answer):
     if not isinstance(answer, set | list | tuple | frozenset):
         raise Form('a set of names such as {"v1T", "diag"}')
+    if not all(isinstance(name, str) for name in answer):
+        raise Form('a set of names such as {"v1T", "diag"}')
     g = torch.Generator().manual_seed(0)
     s, v = torch.randn(5, 5, generator=g, dtype=F64), torch.randn(5, generator=g, dtype=F64)
     ones = torch.ones(5, dtype=F64)

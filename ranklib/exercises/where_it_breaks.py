@@ -91,6 +91,8 @@ def notquite(answer):
         return "the tokens must differ: at a = 0 both sides are 0."
     if abs(a) < 1e-5:
         return "right in theory, but too small to be measured; take a larger one."
+    if abs(a) > 20:
+        return "so large that the exponentials overflow, and the softmax no longer moves; take a small one."
     one = torch.ones(1, 1, 1, dtype=F64)
     layer = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
     x = torch.tensor([[a], [-a]], dtype=F64)
