@@ -115,7 +115,6 @@ def penalty_promise(answer):
         (math.acos(1 - math.atanh(0.5)), "half of the bonus"),
         (math.acos(math.log(3) - 1), "minus"),
         (math.degrees(math.acos(1 - math.log(3))), "radians"),
-        (math.log(3), "bonus itself"),
         (math.pi / 3, "cosine"),
         (math.pi, "largest"),
         (0.3, ""),
@@ -131,7 +130,6 @@ def rotary_half(answer):
         ): "the tangent is of half of the bonus: is 1 - cos φ equal to artanh ½?",
         math.acos(2 * math.atanh(0.5) - 1): "the turning makes the mixed score smaller: 1 minus the cosine.",
         math.degrees(truth): "right in degrees; the answer is wanted in radians.",
-        math.log(3): "this is the bonus itself; which angle has it?",
         math.pi / 3: "this angle has the cosine one half; it is the slope that is to be one half.",
         math.pi: "this is the largest bonus, 2, and the slope tanh 1.",
     }
