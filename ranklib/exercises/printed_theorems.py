@@ -102,7 +102,7 @@ def room(answer):
 )
 def offset_factor(answer):
     points = (0.0, 0.5, 1.0, 2.0)
-    values = [float(call(answer, s)) for s in points]
+    values = [number(call(answer, s)) for s in points]
 
     def like(truth):
         return all(close(value, truth(s)) for value, s in zip(values, points, strict=True))
