@@ -116,25 +116,29 @@ def opposite_pairs() -> Derivation:
                 given={d: 4, one: signs},
             ),
         ),
-        f"Proposition (Opposite pairs); {BOOK}.",
+        f"Opposite pairs under LayerNorm; {BOOK}.",
         {},
         __name__,
     )
 
 
-def ball_projection() -> Derivation:
-    """LayerNorm is a projection to a ball, so it is Lipschitz."""
+def stretch() -> Derivation:
+    """LayerNorm is a projection to a ball, so it is Lipschitz, and tokens of one deviation attain it."""
     phi = sp.Symbol("phi", real=True)
-    eps, big_p, big_q = sp.symbols("epsilon P Q", positive=True)
-    s, t, h, p, q, r = sp.symbols("s t h p q r", nonnegative=True)
-    y, u = sequences("y u")
-    x = sequences("x")
-    mean = sp.Sum(x[j], (j, 1, n)) / n
-    three = {d: 3, y: (p, q, r)}
+    eps, big_p, big_q, sigma = sp.symbols("epsilon P Q s", positive=True)
+    r, t, h = sp.symbols("r t h", nonnegative=True)
+    u, v = sequences("u v")
     return Derivation(
-        "ball_projection",
+        "stretch",
         "Two vectors outside the unit ball are at least as far apart as their directions.",
         (
+            identity(
+                "centring is a projection",
+                sp.Sum((u[k] - sp.Sum(u[j], (j, 1, d)) / d) ** 2, (k, 1, d)),
+                sp.Sum(u[k] ** 2, (k, 1, d)) - sp.Sum(u[k], (k, 1, d)) ** 2 / d,
+                "A difference of two tokens only gets shorter when its mean is subtracted.",
+                given={d: 3},
+            ),
             identity(
                 "epsilon is one more feature",
                 d * (sp.Sum(u[k] ** 2, (k, 1, d)) / d + eps),
@@ -153,9 +157,33 @@ def ball_projection() -> Derivation:
                 2 * h,
                 (big_p - big_q) ** 2 + 2 * big_p * big_q * h,
                 "With h = 1 - cos phi: drop the square, and PQ is at least 1.",
-                form=(s - t) ** 2 + 2 * h * (s + t + s * t),
-                given={big_p: 1 + s, big_q: 1 + t},
+                form=(r - t) ** 2 + 2 * h * (r + t + r * t),
+                given={big_p: 1 + r, big_q: 1 + t},
             ),
+            identity(
+                "equal deviations attain it",
+                sp.Sum((u[k] / sigma - v[k] / sigma) ** 2, (k, 1, d)),
+                sp.Sum((u[k] - v[k]) ** 2, (k, 1, d)) / sigma**2,
+                "Centred tokens of one deviation s are all divided by s.",
+                given={d: 2},
+            ),
+        ),
+        f"Theorem (Stretch); {BOOK}.",
+        {},
+        __name__,
+    )
+
+
+def ball_projection() -> Derivation:
+    """What the stretch of LayerNorm costs in the paper's size."""
+    p, q, r = sp.symbols("p q r", nonnegative=True)
+    y, x = sequences("y x")
+    mean = sp.Sum(x[j], (j, 1, n)) / n
+    three = {d: 3, y: (p, q, r)}
+    return Derivation(
+        "ball_projection",
+        "From Euclidean distances of tokens to column and row sums: the root of d cubed for both together.",
+        (
             identity(
                 "all pairs, or all about the mean",
                 sp.Sum(sp.Sum((x[i] - x[j]) ** 2, (j, 1, n)), (i, 1, n)),
@@ -181,10 +209,10 @@ def ball_projection() -> Derivation:
                 given=three,
             ),
         ),
-        f"Theorem (When it folds); {BOOK}.",
+        f"When LayerNorm folds into the paper's size; {BOOK}.",
         {},
         __name__,
     )
 
 
-DERIVATIONS = (column_division, opposite_pairs, ball_projection)
+DERIVATIONS = (column_division, opposite_pairs, stretch, ball_projection)

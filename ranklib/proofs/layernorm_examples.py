@@ -8,8 +8,6 @@ from .engine import (
     Normed,
     Rows,
     Softmax,
-    Squares,
-    by_intervals,
     distinct,
     identity,
     inequality,
@@ -66,6 +64,14 @@ def circle_pair() -> Derivation:
                 "It tends to one half.",
                 strict=True,
                 form=1 / (1 + sp.exp(2 * u)),
+            ),
+            inequality(
+                "pre-norm adds a smaller quotient",
+                t * sp.tanh(u),
+                t,
+                "Half-gap over common part is T; what a layer adds to both has T tanh u: in the limit of growing "
+                "sums the quotient would have to be both.",
+                form=2 * t / (1 + sp.exp(2 * u)),
             ),
         ),
         f"Theorem (Knife edge) and Proposition (Post and pre); {BOOK}.",
@@ -126,57 +132,79 @@ def epsilon_threshold() -> Derivation:
 
 
 def rank_two() -> Derivation:
-    """Two tokens of rank 2 that stay, and orthogonal values."""
-    phi, p, q = sp.symbols("phi p q", real=True)
-    x, y, t = matrices("x y tau", 1, 2)
-    v, free = matrices("W_V", 2, 2), matrices("z", 1, 2)
-    root = sp.sqrt(3) / 2
-    given = {
-        v: sp.Matrix([[1, 2], [0, 1]]),
-        x: sp.Matrix([[0, 1]]),
-        y: sp.Matrix([[-HALF, -root]]),
-        t: sp.Matrix([[root, -HALF]]),
-        free: sp.Matrix([[p, q]]),
+    """Two tokens of rank 2 that attract, when they exist, and orthogonal values."""
+    lam, mu, c, s = sp.symbols("lambda mu c s", positive=True)
+    p, q, angle, phi, psi = sp.symbols("p q alpha phi psi", real=True)
+    a, b = sp.symbols("a b", real=True)
+    e, f, x, t = matrices("e f x t", 1, 2)
+    v = matrices("W_V", 2, 2)
+    values = sp.Matrix([[lam, 0], [-(lam - mu) * c / s, mu]])
+    row, other = sp.Matrix([[1, 0]]), sp.Matrix([[c, s]])
+    given = {e: row, f: other, v: values}
+    shear = {
+        v: sp.Matrix([[1, 0], [-1, HALF]]),
+        e: row,
+        x: sp.Matrix([[sp.Rational(-4, 5), sp.Rational(3, 5)]]),
     }
-    unit, turned = sp.Matrix([[1, 0]]), sp.Matrix([[sp.cos(2 * phi), sp.sin(2 * phi)]])
-    a, b = matrices("a b", 1, 2)
+    plain = matrices("W", 2, 2)
+    unit, turned = sp.Matrix([[1, 0]]), sp.Matrix([[sp.cos(2 * angle), sp.sin(2 * angle)]])
+    first, second = matrices("u w", 1, 2)
     return Derivation(
         "rank_two",
-        "A triangular value matrix keeps two tokens apart; an orthogonal one halves their angle.",
+        "Two tokens of rank two stay, and attract, if the row eigenvectors of the values are close enough.",
         (
-            identity("token 1 stays", x * v, x, "It sees itself only."),
+            identity("token 1 stays", e * v, lam * e, "It sees itself only.", given=given),
+            identity(
+                "the other direction", f * v, mu * f, "So e and f are the row eigenvectors.", given=given
+            ),
             identity(
                 "token 2 stays",
-                (x + y) * v,
-                y,
-                "It sees both with weight one half; the length of the row is divided out.",
+                (e + p * e + q * f) * v,
+                mu * (p * e + q * f),
+                "Compare both directions: for any q other than 0 it must be this p.",
+                given={**given, p: -lam / (lam - mu)},
+            ),
+            inequality(
+                "a unit vector on that line",
+                p**2 * (1 - c**2),
+                p**2 + 2 * p * q * c + q**2,
+                "The square of its length. So it can be 1 exactly if p sin phi is at most 1 in absolute value.",
+                form=(q + p * c) ** 2,
             ),
             identity(
-                "any other token 1",
-                free * v,
-                sp.Matrix([[p, q + 2 * p]]),
-                "Its quotient q/p grows by 2: it goes to (0, 1) if p is positive, to (0, -1) if negative.",
+                "a turn of token 2",
+                t * plain * t.T + x * plain * x.T,
+                sp.Matrix([[plain[0, 0] + plain[1, 1]]]) * (a**2 + b**2),
+                "For orthogonal x and t of length 1: the trace. The image has length mu, so the turn is multiplied "
+                "by lambda/mu times 1 plus the cosine.",
+                given={x: sp.Matrix([[a, b]]), t: sp.Matrix([[-b, a]])},
             ),
-            identity("the length of token 2", Squares(y), 1, "So the division does not move it."),
-            identity("rank two", Det(sp.BlockMatrix([[x], [y]])), HALF, "The determinant is not zero."),
-            by_intervals(
-                "a small turn of token 2 dies out",
-                sp.Symbol("q", positive=True),
-                sp.Rational(1, 7),
-                "The part along the circle of the image of a tangent vector: the equilibrium attracts token 2.",
-                given={sp.Symbol("q", positive=True): 1 - root},
+            identity(
+                "the turn dies out",
+                sp.sin(psi) * sp.cos(psi - phi) - sp.sin(phi),
+                sp.cos(psi) * sp.sin(psi - phi),
+                "Positive for phi below psi below a right angle: 1 - cos(psi - phi) is below mu/lambda.",
             ),
-            identity("which is that part", t * v * t.T, sp.Matrix([[1 - root]]), "The tangent vector tau."),
+            identity(
+                "an example",
+                (e + x) * v,
+                x / 2,
+                "Half as long and not turned.",
+                given=shear,
+            ),
+            identity(
+                "rank two", Det(sp.BlockMatrix([[e], [x]])), sp.Rational(3, 5), "Not zero.", given=shear
+            ),
             identity(
                 "orthogonal values",
-                a + b,
-                2 * sp.cos(phi) * sp.Matrix([[sp.cos(phi), sp.sin(phi)]]),
+                first + second,
+                2 * sp.cos(angle) * sp.Matrix([[sp.cos(angle), sp.sin(angle)]]),
                 "The sum of two unit rows bisects their angle, and a rotation keeps angles.",
-                given={a: unit, b: turned},
+                given={first: unit, second: turned},
             ),
         ),
-        "Example (Rank two), after Wu et al. 2024; the numbers are this book's.",
-        given,
+        "Theorem (Rank two), after Wu et al. 2024; the condition and the numbers are this book's.",
+        {},
         __name__,
     )
 

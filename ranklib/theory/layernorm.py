@@ -23,8 +23,8 @@ def row_std(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -> Fl
     .. math:: \sigma_i = \sqrt{\tfrac1d\sum_k (x_{ik} - \bar x_i)^2 + \varepsilon}
 
     Half precision is computed in float32. Raises ``TypeError`` or ``ValueError`` for what is no finite float
-    matrix, ``ValueError`` for an eps that is negative or not finite. Source: Definition (Three
-    normalisations) in chapter `layernorm`; the function is standard.
+    matrix, ``ValueError`` for an eps that is negative or not finite. Source: chapter `layernorm`; the
+    function is standard.
 
     >>> row_std(torch.tensor([[3.0, 1.0], [2.0, 2.0]]))
     tensor([1., 0.])
@@ -40,8 +40,8 @@ def layer_norm(
 
     .. math:: N(X)_{ik} = (x_{ik} - \bar x_i) / \sigma_i
 
-    Raises as :func:`row_std`, and ``ValueError`` if a row is constant and eps = 0. Source: Definition (Three
-    normalisations) in chapter `layernorm`; the function is standard.
+    Raises as :func:`row_std`, and ``ValueError`` if a row is constant and eps = 0. Source: chapter `layernorm`; the
+    function is standard.
 
     >>> layer_norm(torch.tensor([[3.0, 1.0], [2.0, 1.5]]))
     tensor([[ 1., -1.],
@@ -58,8 +58,8 @@ def rms_norm(
 
     .. math:: x_{ik} / \sqrt{\tfrac1d\sum_k x_{ik}^2 + \varepsilon}
 
-    Raises as :func:`row_std`, and ``ValueError`` if a row is zero and eps = 0. Source: Definition (Three
-    normalisations) in chapter `layernorm`; the function is standard.
+    Raises as :func:`row_std`, and ``ValueError`` if a row is zero and eps = 0. Source: chapter `layernorm`; the
+    function is standard.
 
     >>> rms_norm(torch.tensor([[3.0, 3.0], [0.0, 2.0]]))
     tensor([[1.0000, 1.0000],
@@ -93,8 +93,8 @@ def fold_factor(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -
     .. math:: \|\mathrm{res}\,N(X)\|_{1,\infty} \le \frac{d^{3/4}}{\min_i\sigma_i}
               \|\mathrm{res}\,X\|_{1,\infty}
 
-    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: Theorem (When it
-    folds) in chapter `layernorm`, this book's.
+    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: this book's;
+    chapter `layernorm` has the same for the diameter.
 
     >>> round(fold_factor(torch.tensor([[3.0, 1.0], [2.0, 0.0]])).item(), 3)
     1.682
@@ -201,24 +201,36 @@ def held_pair(value: float | int, eps: float) -> tuple[float, float] | None:
     return lower, upper
 
 
-def rank_two() -> tuple[Float[Tensor, "2 2"], SelfAttention]:
-    r"""Two tokens and a head that causal attention and division by the length keep at rank 2.
+def rank_two(decay: float = 0.5, angle: float = math.atan(0.5)) -> tuple[Float[Tensor, "2 2"], SelfAttention]:
+    r"""Two tokens of rank 2 that causal attention and division by the length keep, and that attract.
 
-    .. math:: x_1 = (0, 1), \quad x_2 = -(\tfrac12, \tfrac{\sqrt3}2), \quad W_{QK} = 0, \quad
-              W_V = \begin{pmatrix}1 & 2\\ 0 & 1\end{pmatrix}
+    .. math:: e W_V = e, \quad f W_V = \mu f, \quad \angle(e, f) = \varphi, \qquad
+              x_1 = e, \quad x_2 = (-\cos(\psi - \varphi), \sin(\psi - \varphi)), \quad
+              \sin\psi = \frac{\sin\varphi}{1 - \mu}
 
-    To be used with ``causal_mask(2)``: token 1 sees itself, token 2 both with weight one half. Turns of
-    token 2 die out; a turn of token 1 to (p, q) with p < 0 leads away, to equal tokens. Source: Example (Rank
-    two) in chapter `layernorm`, after Wu et al. (2024).
+    To be used with ``causal_mask(2)``: token 1 sees itself, token 2 both with weight one half, W_QK = 0.
+    Every pair that is close enough is drawn in, by the larger of mu and (1 - cos(psi - phi)) / mu a layer.
+
+    decay: mu, between 0 and 1; angle: phi. Raises ``ValueError`` where no such pair exists, which is unless
+    0 < sin(phi) < 1 - mu. Source: Theorem (Rank two) in chapter `layernorm`, after Wu et al. (2024).
 
     >>> x, attention = rank_two()
+    >>> [[round(v, 3) for v in row] for row in x.tolist()]
+    [[1.0, 0.0], [-0.8, 0.6]]
     >>> [[round(v, 3) for v in row] for row in attention(x, torch.ones(2, 2).tril().bool()).tolist()]
-    [[0.0, 1.0], [-0.25, -0.433]]
+    [[1.0, 0.0], [-0.2, 0.15]]
     """
+    if not (0 < decay < 1 and 0 < angle < math.pi / 2 and math.sin(angle) < 1 - decay):
+        raise ValueError(
+            f"angle: expected 0 < sin(angle) < 1 - decay with 0 < decay < 1, got {angle} and decay={decay}; "
+            "use a smaller angle or decay"
+        )
+    turn = math.asin(math.sin(angle) / (1 - decay)) - angle
+    x = torch.tensor([[1.0, 0.0], [-math.cos(turn), math.sin(turn)]], dtype=torch.float64)
+    shear = -(1 - decay) / math.tan(angle)
     zero = torch.zeros(1, 2, 1, dtype=torch.float64)
-    value = torch.tensor([[[1.0, 2.0], [0.0, 1.0]]], dtype=torch.float64)
-    attention = SelfAttention(w_q=zero, w_k=zero, w_v=value, w_o=torch.eye(2, dtype=torch.float64)[None])
-    return torch.tensor([[0.0, 1.0], [-0.5, -math.sqrt(0.75)]], dtype=torch.float64), attention
+    value = torch.tensor([[[1.0, 0.0], [shear, decay]]], dtype=torch.float64)
+    return x, SelfAttention(w_q=zero, w_k=zero, w_v=value, w_o=torch.eye(2, dtype=torch.float64)[None])
 
 
 def _root(x: Tensor, eps: float | int, axis: int) -> Tensor:

@@ -235,24 +235,52 @@ def test_the_pair_goes_where_the_nose_says(value):
 
 @pytest.mark.slow
 @torch.no_grad()
-def test_rank_two_stays_and_attracts_token_2_only():
-    x, attention = rank_two()
-    for seed in range(5):
-        y = x.clone()
-        y[1] = y[1] + 0.2 * randn(2, seed=seed)
-        for _ in range(40):
+@pytest.mark.parametrize(
+    "decay, angle", [(0.5, math.atan(0.5)), (0.3, 0.2), (0.3, 0.6), (0.7, 0.25), (0.1, 1.0)]
+)
+def test_rank_two_stays_and_attracts(decay, angle):
+    x, attention = rank_two(decay, angle)
+    w = attention.w[0]
+    assert torch.allclose(torch.linalg.eigvals(w).real.sort().values, torch.tensor([decay, 1.0], dtype=F64))
+    other = torch.tensor([math.cos(angle), math.sin(angle)], dtype=F64)
+    assert torch.allclose(other @ w, decay * other) and torch.allclose(x.norm(dim=-1), torch.ones(2).double())
+    area = torch.linalg.det(x).abs()
+    assert area > 1e-3
+    for seed in range(2):
+        y = x + 1e-3 * area * randn(2, 2, seed=seed)
+        for _ in range(150):
             y = rms_norm(attention(y, causal_mask(2))) / 2**0.5
-        assert torch.allclose(y, x, atol=1e-12) and abs(float(torch.linalg.det(y))) > 0.49
-    for p in (1e-3, 1e-2, -1e-2, -1e-3):
+        assert torch.allclose(y, x, atol=1e-9)
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_rank_two_needs_eigenvectors_that_are_close():
+    plain = import_plain("ranklib.theory.layernorm")
+    for decay, angle in (
+        (0.5, 0.6),
+        (0.5, math.asin(0.5) + 1e-6),
+        (1.0, 0.1),
+        (0.0, 0.1),
+        (0.5, 0.0),
+        (0.5, math.nan),
+    ):
+        assert "smaller angle or decay" in raises_its_own_message(ValueError, plain.rank_two, decay, angle)
+    one = torch.tensor([[1.0, 2.0], [0.0, 1.0]], dtype=F64)  # the limit of equal eigenvalues: a knife edge
+    zero = torch.zeros(1, 2, 1, dtype=F64)
+    limit = SelfAttention(w_q=zero, w_k=zero, w_v=one[None], w_o=torch.eye(2, dtype=F64)[None])
+    for p in (1e-2, -1e-2):
         y = torch.tensor([[p, 1.0], [-0.5, -(0.75**0.5)]], dtype=F64)
         for _ in range(600):
-            y = rms_norm(attention(y, causal_mask(2))) / 2**0.5
-        away = p < 0  # then token 1 goes to (0, -1), and token 2 to token 1
-        assert torch.allclose(y, y[:1].expand(2, 2) if away else x, atol=1e-3)
-        assert math.isclose(y[0, 1] / y[0, 0], 1 / p + 1200, rel_tol=1e-9)
+            y = rms_norm(limit(y, causal_mask(2))) / 2**0.5
+        assert (torch.linalg.det(y).abs() > 0.49) == (p > 0)
+
+
+@torch.no_grad()
+def test_orthogonal_values_halve_the_angle():
     z = torch.tensor([[0.6, 0.8], [-0.8, 0.6]], dtype=F64)
-    turn = torch.tensor([[0.6, 0.8], [-0.8, 0.6]], dtype=F64)[None]
-    turned = SelfAttention(w_q=attention.w_q, w_k=attention.w_k, w_v=turn, w_o=attention.w_o)
+    zero, eye = torch.zeros(1, 2, 1, dtype=F64), torch.eye(2, dtype=F64)[None]
+    turned = SelfAttention(w_q=zero, w_k=zero, w_v=z[None], w_o=eye)
     for layer in range(1, 12):
         z = rms_norm(turned(z, causal_mask(2))) / 2**0.5
         angle = 2 * math.asin(float((z[0] - z[1]).norm()) / 2)
