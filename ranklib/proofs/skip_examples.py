@@ -124,7 +124,7 @@ def never_shrinks() -> Derivation:
                 given={u: sp.log(3)},
             ),
         ),
-        "Proposition (No entry shrinks) and Proposition (Growth).",
+        "Proposition (No entry shrinks).",
         {n: 3},
         __name__,
     )

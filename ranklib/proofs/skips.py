@@ -254,4 +254,73 @@ def skip_corollary() -> Derivation:
     )
 
 
-DERIVATIONS = (two_sides, repaired_maximum, slow_decay, skip_corollary)
+def skip_diameter() -> Derivation:
+    """One layer with a skip from both sides in the diameter, and the slow law."""
+    x, a, b = matrices("X", 2, 1), matrices("A", 1, 2), matrices("B", 1, 2)
+    alpha, v = sp.symbols("alpha v", real=True)
+    half, w, u = sp.symbols("a w u", positive=True)
+    y, s = sp.symbols("y s", nonnegative=True)
+    return Derivation(
+        "skip_diameter",
+        "A skip keeps the diameter up to the share that attention can move; near zero a layer changes the "
+        "reciprocal of y = c d^2 by at most three.",
+        (
+            inequality(
+                "the upper side",
+                RowNorm(a + b),
+                RowNorm(a) + RowNorm(b),
+                "A difference of two tokens, from the skip and from attention; shown for the l1 norm.",
+            ),
+            inequality(
+                "the lower side",
+                RowNorm(a),
+                RowNorm(a + b) + RowNorm(b),
+                "The same, for a = (a + b) - b: what attention does not take away stays.",
+            ),
+            identity(
+                "the pair attains both",
+                alpha * x + v * Softmax(w * x * x.T) * x,
+                (alpha + v * sp.tanh(w * half**2)) * x,
+                "Equal signs of alpha and v give the upper side, opposite ones the lower.",
+                given={x: sp.Matrix([half, -half])},
+            ),
+            identity(
+                "down",
+                1 / (y * (1 - y) ** 2) - 1 / y,
+                (2 - y) / (1 - y) ** 2,
+                "From y to at least y (1 - y)^2.",
+            ),
+            by_intervals(
+                "at most three",
+                (2 - y) / (1 - y) ** 2,
+                3,
+                "For y up to 0.23.",
+                over={y: (0, sp.Rational(23, 100))},
+            ),
+            identity(
+                "up",
+                1 / y - 1 / (y * (1 + y) ** 2),
+                (2 + y) / (1 + y) ** 2,
+                "From y to at most y (1 + y)^2.",
+            ),
+            inequality(
+                "at most two",
+                2 + y,
+                2 * (1 + y) ** 2,
+                "For every y.",
+                form=3 * y + 2 * y**2,
+            ),
+            identity(
+                "the pair follows the law",
+                sp.Limit(((1 - sp.tanh(u)) ** -2 - 1) / u, u, 0),
+                2,
+                "With v w = -1 and y = u = a^2 the reciprocal grows by about two a layer.",
+            ),
+        ),
+        "Theorem (Skip) and Corollary (Slow decay).",
+        {},
+        __name__,
+    )
+
+
+DERIVATIONS = (skip_diameter, two_sides, repaired_maximum, slow_decay, skip_corollary)

@@ -38,7 +38,7 @@ def ledgers(
     .. math:: S_1 = \sum_h F(\Lambda_h)\|W_h\|_1, \qquad S_\infty = \sum_h 2\tanh(\Lambda_h/2)\|W_h\|_\infty
 
     Raises ``TypeError`` or ``ValueError`` for a wrong kind, NaN, infinity or a negative rho. Source:
-    Theorem (Many heads) in chapter `printed-theorems`; used in Theorem (Two sides) in chapter `skip-connections`.
+    Theorem (Many heads) and Theorem (Two sides) in chapter `printed-theorems`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=one, w_o=one)
@@ -63,7 +63,7 @@ def check_norms(
 
     R = X - 1 z^T, and R' = alpha R + sum_h (P_h - 1 p_h^T) R W_h is X' about alpha z plus the attention's own
     constant row. Keys "1" and "inf". Raises ``TypeError`` or ``ValueError`` for a wrong kind or shape, NaN or
-    infinity. Source: Theorem (Two sides) in chapter `skip-connections`.
+    infinity. Source: Theorem (Two sides) in chapter `printed-theorems`.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> attention = SelfAttention.random(6, 3, generator=generator, scale=0.3)
@@ -104,7 +104,7 @@ def check_step(
 
     No hypothesis. Residuals are carried apart from the common row, and enclosed to the relative gap ``tol``.
     Raises as ``check_norms`` and ``residual_size`` do. Source: Theorem (Two sides) in chapter
-    `skip-connections`.
+    `printed-theorems`.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> attention = SelfAttention(w_q=one, w_k=one, w_v=-one, w_o=one)
@@ -160,7 +160,7 @@ def check_slow_decay(
     It holds as long as at every layer Lambda_h <= x*/2 = 0.628 (``lam``) and K rho_l^2 <= 1/2 (``k``); both
     are checked at each layer's own input, and reported. States are propagated exactly, so tiny residuals do
     not show rounding. Raises ``ValueError`` for a network with an MLP, a norm or another skip, and as
-    ``propagate`` does. Source: Theorem (Slow decay) in chapter `skip-connections`.
+    ``propagate`` does. Source: Theorem (Slow decay) in chapter `printed-theorems`.
 
     >>> from ranklib.model.layers import Layer
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
@@ -203,7 +203,7 @@ def slow_law(k: float, log10_rho: float, depth: int) -> tuple[float, float]:
 
     The formula only: ``check_slow_decay`` has the hypotheses. Raises ``TypeError`` or ``ValueError`` unless
     k is finite and not negative, and depth an integer from 0 on. Source: Theorem (Slow decay) in chapter
-    `skip-connections`.
+    `printed-theorems`.
 
     >>> [round(10**size, 4) for size in slow_law(2.0, -1.0, 10)]
     [0.0845, 0.1118]
