@@ -3,6 +3,7 @@
 import sympy as sp
 
 from .engine import (
+    ONE,
     ColNorm,
     Derivation,
     Largest,
@@ -15,46 +16,66 @@ from .engine import (
     inequality,
     j,
     k,
+    m,
     matrices,
     n,
     sequences,
 )
 
+CENTRING = sp.Identity(n) - ONE * ONE.T / n
 HALF = sp.Rational(1, 2)
 BOOK = "this book"
 
 
 def column_division() -> Derivation:
-    """Normalised columns have residual at least sqrt d."""
-    a, b, x = sp.symbols("a b x", real=True)
+    """Normalised columns cannot all be near one row: the spectral norm is below both sums."""
+    a, u, v, y = sequences("a u v y")
+    z, x = matrices("Z", n, d), matrices("x", d, 1)
     p, q, r = sp.symbols("p q r", nonnegative=True)
-    z, y = sequences("z y")
-    column = {z: (a, b, -a - b), n: 3}
+    u1, u2, u3, v1, v2, v3 = sp.symbols("u_1:4 v_1:4", real=True)
+    rank, root = sp.Symbol("r", positive=True, integer=True), sp.sqrt(2)
+    apart = sp.Matrix([[root, 0], [-root, 0], [0, root], [0, -root]])
     return Derivation(
         "column_division",
-        "If every column has mean 0 and variance 1 over the tokens, the residual is at least the root of d.",
+        "If every column has mean 0 and variance 1 over the tokens, the squared residual is at least nd over the rank.",
         (
+            inequality(
+                "the spectral norm is below both sums",
+                sp.Sum(a[k] * u[k] * v[k], (k, 1, m)) ** 2,
+                sp.Sum(a[k] * u[k] ** 2, (k, 1, m)) * sp.Sum(a[k] * v[k] ** 2, (k, 1, m)),
+                "With the sizes of the entries as a: for unit vectors the factors are at most the largest row and column sum.",
+                given={m: 3, a: (p, q, r), u: (u1, u2, u3), v: (v1, v2, v3)},
+                form=p * q * (u1 * v2 - u2 * v1) ** 2
+                + p * r * (u1 * v3 - u3 * v1) ** 2
+                + q * r * (u2 * v3 - u3 * v2) ** 2,
+            ),
             identity(
-                "a column about any number",
-                sp.Sum((z[i] - x) ** 2, (i, 1, n)),
-                sp.Sum(z[i] ** 2, (i, 1, n)) + n * x**2,
-                "The cross term is the sum of the column, zero; with variance 1 the squares add to n at least.",
-                given=column,
+                "the mean takes any centre away",
+                CENTRING * (z - ONE * x.T),
+                z - ONE * (ONE.T * z) / n,
+                "A projection, which enlarges no spectral norm; columns of mean zero stay as they are.",
+                given={n: 3, d: 2},
             ),
             inequality(
-                "a sum is at least the root of squares",
-                sp.Sum(y[i] ** 2, (i, 1, n)),
-                sp.Sum(abs(y[i]), (i, 1, n)) ** 2,
-                "Multiply out: the mixed terms are not negative. So every column has absolute sum root n.",
-                given={n: 3, y: (p, q, r)},
-                form=2 * (p * q + p * r + q * r),
+                "squares share out",
+                sp.Sum(y[j], (j, 1, rank)),
+                rank * Largest(y[j], (j, 1, rank)),
+                "The squared singular values add to nd, and at most min(n - 1, d) of them are not zero.",
+                given={rank: 3, y: (p + q + r, q + r, r)},
             ),
-            inequality(
-                "a largest row is at least the mean row",
-                sp.Sum(y[i], (i, 1, n)) / n,
-                Largest(y[i], (i, 1, n)),
-                "For n rows: g is one n-th of d root n at least, and f is root n, so f g is at least d.",
-                given={n: 2},
+            identity(
+                "two tokens attain it",
+                ColNorm(z) * RowNorm(z),
+                2 * d,
+                "The rows (1, ..., 1) and (-1, ..., -1), of rank 1.",
+                given={n: 2, d: 4, z: sp.Matrix([[1] * 4, [-1] * 4])},
+            ),
+            identity(
+                "twice as many tokens as features attain it",
+                ColNorm(z) * RowNorm(z),
+                n,
+                "Two rows for each column: 2 root (n/2) times root (n/2).",
+                given={n: 4, d: 2, z: apart},
             ),
         ),
         f"Theorem (Columns cannot collapse); {BOOK}.",
@@ -116,7 +137,7 @@ def opposite_pairs() -> Derivation:
                 given={d: 4, one: signs},
             ),
         ),
-        f"Opposite pairs under LayerNorm; {BOOK}.",
+        f"Proposition (Opposite pairs); {BOOK}.",
         {},
         __name__,
     )
@@ -209,7 +230,7 @@ def ball_projection() -> Derivation:
                 given=three,
             ),
         ),
-        f"When LayerNorm folds into the paper's size; {BOOK}.",
+        f"Theorem (When it folds); {BOOK}.",
         {},
         __name__,
     )

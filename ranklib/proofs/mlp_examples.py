@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from .engine import Derivation, Relu, Softmax, by_intervals, identity, inequality, matrices
+from .engine import Derivation, Softmax, by_intervals, identity, inequality, matrices
 
 PAPER = "Dong, Cordonnier and Loukas 2021"
 HALF = sp.Rational(1, 2)
@@ -95,58 +95,25 @@ def row_wise_readings() -> Derivation:
 
 
 def mlps_in_depth() -> Derivation:
-    """The corollary with MLPs, and what lambda does not say."""
+    """The corollary with MLPs: lambda joins the constant of every layer."""
     depth = sp.Symbol("L", positive=True, integer=True)
-    lam, a, x, y = sp.symbols("lambda a x y", positive=True)
-    u, z = sp.Symbol("u", nonnegative=True), sp.Symbol("z", real=True)
-    low, high = sp.Rational(2389, 1000), sp.Rational(2390, 1000)
+    lam, c, rho = sp.symbols("lambda c rho", positive=True)
+    constant = (3**depth - 1) / 2
     return Derivation(
         "mlps_in_depth",
         "An MLP multiplies the constant of every layer by lambda and keeps the exponent.",
         (
             identity(
+                "one layer more, for any depth",
+                sp.log(lam * c) + 3 * (constant * sp.log(lam * c) + 3**depth * sp.log(rho)),
+                (3 ** (depth + 1) - 1) / 2 * sp.log(lam * c) + 3 ** (depth + 1) * sp.log(rho),
+                "The heads cube and multiply by c, the MLP multiplies by lambda; in logarithms.",
+            ),
+            identity(
                 "what lambda adds",
-                (3**depth - 1) / 2 * sp.log(lam * y) - (3**depth - 1) / 2 * sp.log(y),
-                (3**depth - 1) / 2 * sp.log(lam),
+                constant * sp.log(lam * c) - constant * sp.log(c),
+                constant * sp.log(lam),
                 "A delay of the bound, in logarithms.",
-            ),
-            identity(
-                "a linear MLP attains it", sp.Limit(lam * a * sp.tanh(a**2) / a**3, a, 0), lam, "On the pair."
-            ),
-            identity(
-                "ReLU halves the gap",
-                Relu(z) - Relu(-z),
-                z,
-                "Its constant is 1 all the same; an even function merges the pair in one layer.",
-            ),
-            inequality(
-                "a saturating one adds to the pull",
-                sp.tanh(u),
-                u,
-                "Below its tangent, with u = lambda times the linear step.",
-                grows_in=u,
-            ),
-            by_intervals(
-                "no fixed point below 2.389",
-                low * sp.tanh(x) * sp.tanh(sp.tanh(x) ** 2),
-                x,
-                "With a = tanh x: the step is below artanh a, so there the pair always merges.",
-                over={x: (0, sp.Rational(5, 2))},
-                zeros={0: 1},
-            ),
-            inequality(
-                "nor beyond",
-                low * sp.tanh(u),
-                sp.Rational(5, 2),
-                "For x above 5/2 a product of tangents is at most one of them, and that at most 1.",
-                form=sp.Rational(111, 1000) + low * 2 / (sp.exp(2 * u) + 1),
-            ),
-            by_intervals(
-                "two fixed points above 2.390",
-                sp.atanh(a),
-                high * a * sp.tanh(a**2),
-                "At a = 0.85 the step grows.",
-                given={a: sp.Rational(85, 100)},
             ),
         ),
         f"Corollary (L layers with MLPs); {PAPER}, Corollary 3.2.",

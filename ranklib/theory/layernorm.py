@@ -93,8 +93,8 @@ def fold_factor(x: Float[Tensor, "*batch tokens dim"], eps: float | int = 0.0) -
     .. math:: \|\mathrm{res}\,N(X)\|_{1,\infty} \le \frac{d^{3/4}}{\min_i\sigma_i}
               \|\mathrm{res}\,X\|_{1,\infty}
 
-    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: this book's;
-    chapter `layernorm` has the same for the diameter.
+    Infinite if a row is constant and eps = 0. Raises as :func:`row_std`. Source: Theorem (When it
+    folds) in chapter `printed-theorems`; chapter `layernorm` has the same for the diameter.
 
     >>> round(fold_factor(torch.tensor([[3.0, 1.0], [2.0, 0.0]])).item(), 3)
     1.682

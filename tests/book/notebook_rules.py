@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -249,9 +250,25 @@ def references_agree(nb):
 
 
 def links_find_chapters(nb):
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", without_code(prose_of(nb))):
-        if not re.match(r"[a-z]+:", target) and not (ROOT / "chapters" / target).is_file():
+    for target, place in re.findall(r"\]\(([^)#\s]+)(?:#([^)\s]*))?\)", without_code(prose_of(nb))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        if not (ROOT / "chapters" / target).is_file():
             yield f"link to a file that is not there: {target}"
+        elif place and place not in places_of(target):
+            yield (
+                f"link to a place that is not there: {target}#{place}; put "
+                f'<a id="{place}"></a> there, or mend the link'
+            )
+
+
+@cache
+def places_of(name: str) -> set[str]:
+    """What a link into a chapter can find: anchors, and headings by their words."""
+    text = without_code(prose_of(read(ROOT / "chapters" / name)))
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    words = {re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return words | set(re.findall(r'<a id="([\w-]+)"></a>', text))
 
 
 def formulas_in_quotations_are_on_one_line(nb):

@@ -373,6 +373,7 @@ PLANTED = [
         cites,
         lambda nb: edit_prose(nb, r"(</a>[^(]*\(\d{4}\)\. )\S+", r"\1Whatever"),
     ),
+    ("dead place", links_find_chapters, code, add_text("[there](one-head.ipynb#no-such-place)")),
     ("dead link", links_find_chapters, code, add_text("[Chapter 99](no-such-chapter.ipynb#there)")),
 ]
 
