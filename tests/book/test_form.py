@@ -11,7 +11,6 @@ from tests.book.notebook_rules import EXERCISE, PICTURES, ROOT, code_of, kinds, 
 
 # Chapters that still have the form of the first edition. A chapter that is rewritten leaves the table.
 FIRST_EDITION = {
-    "softmax-shift-invariance",
     "many-heads",
 }
 PARTS = ("The collapse", "What counteracts the collapse")
