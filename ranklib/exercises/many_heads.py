@@ -4,89 +4,153 @@ import math
 
 import torch
 
-from ranklib.exercises.answers import F64, UNKNOWN, Form, call, close, exercise, number, pair_of
+from ranklib.exercises.answers import F64, UNKNOWN, Form, close, exercise, number, pair_of
 from ranklib.model.attention import SelfAttention
-from ranklib.paper.centres import mean_residual
 
 
 @exercise(
-    right=[math.sqrt(12), 3.464],
-    wrong=[(2 + math.sqrt(2), "norm"), (12, "")],
-    malformed="2",
+    right=[0.375, 6 / 16],
+    wrong=[
+        (0.5, "odd"),
+        (0.0625, "one order"),
+        (0.125, "all four"),
+        (0.875, "two also"),
+        (0.625, "the others"),
+        (6, "probability"),
+        (0.3, ""),
+    ],
+    malformed="3/8",
 )
-def two_residuals(answer):
-    def pair(*gap):
-        gap = torch.tensor(gap, dtype=F64)
-        return float(mean_residual(torch.stack([gap, -gap])))  # of two tokens the midpoint is a best centre
+def signs(answer):
+    p, heads = number(answer), 4
+    if p > 1:
+        return "a probability is at most 1: divide by the number of all sign patterns."
+    truth = math.comb(heads, heads // 2) / 2**heads
+    slips = (
+        (truth, None),
+        (
+            0.5,
+            "with four signs the sum is never odd: it is 0, 2 or 4 in size, and these are not equally likely.",
+        ),
+        (1 / 16, "this counts one order of two plus and two minus; there are more."),
+        (2 / 16, "this is where all four agree: that pair flies apart from far away."),
+        (14 / 16, "a sum of two also has an edge: collapse from every start needs a sum of at most 1."),
+        (1 - truth, "these are the others: the sums that have an edge."),
+    )
+    return next((said for value, said in slips if close(p, value)), UNKNOWN)
 
-    if close(answer, pair(2, 1)):
-        return None
-    if close(answer, pair(1, 1) + pair(1, 0)):
-        return "trusted the name norm: residuals have no triangle inequality, the sum of sizes is no bound."
+
+@exercise(
+    right=[21, 21.0],
+    wrong=[
+        (2.1, "divide"),
+        (0.1, "truth"),
+        (10, "both heads"),
+        (11, "both heads"),
+        (1, "cancel"),
+        (-21, "sizes"),
+        (1 / 21, "other way"),
+        (5, ""),
+    ],
+    malformed="21",
+)
+def opposite(answer):
+    v, w = (1, -1), (1, 1.1)
+    bound = sum(abs(a * b) for a, b in zip(v, w, strict=True))
+    truth = abs(sum(a * b for a, b in zip(v, w, strict=True)))
+    slips = (
+        (bound / truth, None),
+        (bound, "this is the constant of the bound; divide it by that of the truth."),
+        (truth, "this is the constant of the truth; the bound divided by it is asked."),
+        (1 / truth, "the bound has both heads: 1 and 1.1 add up."),
+        (1.1 / truth, "the bound has both heads: 1 and 1.1 add up."),
+        (1, "the heads have opposite values: the truth nearly cancels, the bound does not."),
+        (-bound / truth, "a factor of sizes: take the absolute value."),
+        (truth / bound, "the other way round: the bound is the larger one."),
+    )
+    return next((said for value, said in slips if close(answer, value)), UNKNOWN)
+
+
+@exercise(
+    right=[160, 160.0],
+    wrong=[
+        (162, "last"),
+        (80, "two powers"),
+        (81, "two powers"),
+        (0, "not alike"),
+        (484, "243"),
+        (8, "not a factor"),
+        (-160, "first"),
+        (100, ""),
+    ],
+    malformed="160",
+)
+def first_layer(answer):
+    depth, power = 5, 2
+    first, last = power * 3 ** (depth - 1), power
+    slips = (
+        (first - last, None),
+        (first, "right for the first place; but also as the last layer it counts once."),
+        ((first - last) / 2, "100 is two powers of ten."),
+        (first / 2, "100 is two powers of ten, and as the last layer it counts once."),
+        (0, "the layers do not count alike: all later ones cube what an early one did."),
+        (power * (3**depth - 1), "one layer too many: the first of five is cubed by four, 81 and not 243."),
+        (power * (depth - 1), "a cube is a power, not a factor: the exponent triples with each later layer."),
+        (last - first, "the strong layer allows more if it comes first."),
+    )
+    return next((said for value, said in slips if close(answer, value)), UNKNOWN)
+
+
+@exercise(
+    right=[(9, 3), [9.0, 3.0]],
+    wrong=[
+        ((3, 9), "order"),
+        ((9, 9), "largest"),
+        ((9, 1), "nine tilts"),
+        ((9, 27), "largest"),
+        ((1, 1), "nine heads"),
+        ((9, 81), "root"),
+        ((3, 3), "lengths"),
+        ((5, 2), ""),
+    ],
+    malformed=9,
+)
+def own_features(answer):
+    heads = 9
+    total, stacked = (number(value) for value in pair_of(answer, "of multiples of u"))
+    tall = torch.eye(heads, dtype=F64)  # head h sends its one direction to its own feature
+    size = torch.linalg.matrix_norm(tall, 2).item() * math.sqrt(heads)
+    widest = "the stacked matrix has the largest of the norms of its separate heads, not more."
+    slips = (
+        ((heads, size), None),
+        ((size, heads), "the other order: the theorem first."),
+        ((1, stacked), "the theorem adds the nine heads."),
+        ((size, stacked), "the theorem adds lengths, nine times u; only the stacked heads have a root."),
+        ((heads, 1), "the stacked matrix has the norm 1, but there are nine tilts: their root counts."),
+        ((heads, heads**2), "take the root of the sum of nine squares."),
+        ((heads, heads), widest),
+        ((heads, heads * size), widest),
+    )
+    for pair, said in slips:
+        if close(total, pair[0]) and close(stacked, pair[1]):
+            return said
     return UNKNOWN
 
 
-def apart(lam, w_1, w_inf):
-    t = [math.tanh(value / 2) for value in lam]
-    columns, rows = (sum(s * w for s, w in zip(t, norms, strict=True)) for norms in (w_1, w_inf))
-    return math.sqrt(columns * rows)
-
-
-def head_by_head(lam, w_1, w_inf):
-    return sum(math.tanh(s / 2) * math.sqrt(a * b) for s, a, b in zip(lam, w_1, w_inf, strict=True))
-
-
 @exercise(
-    right=[apart],
-    wrong=[(head_by_head, "head by head"), (lambda *a: apart(*a) ** 2, "root"), (lambda *a: 1.0, "")],
-    malformed=3,
-)
-def heads_pair(answer):
-    cases = (
-        ([0.5, 2.0], [1.0, 7.0], [3.0, 0.5]),
-        ([1.0, 0.2, 3.0], [2.0, 9.0, 1.0], [5.0, 0.1, 4.0]),
-    )
-    for lam, w_1, w_inf in cases:
-        t = [math.tanh(value / 2) for value in lam]
-        columns, rows = (sum(map(float.__mul__, t, w)) for w in (w_1, w_inf))
-        got = number(call(answer, lam, w_1, w_inf))
-        if close(got, math.sqrt(columns * rows)):
-            continue
-        if close(got, sum(s * math.sqrt(a * b) for s, a, b in zip(t, w_1, w_inf, strict=True))):
-            return "took the roots head by head: add columns and rows apart, and take the root last."
-        if close(got, columns * rows):
-            return "forgot the root: the residual is the root of columns times rows."
-        return UNKNOWN
-    return None
-
-
-@exercise(
-    right=[(5, -4, 1), [-10, 8, -2]],
-    wrong=[((2, -1, 0), "order 7"), ((1, 1, 1), "order 3"), ((0, 0, 0), "nothing")],
-    malformed=16,
-)
-def order_eleven(answer):
-    if not isinstance(answer, tuple | list) or len(answer) != 3:
-        raise Form("three numbers")
-    v, w = [number(value) for value in answer], (1, 2, 3)
-    moments = [sum(a * b**k for a, b in zip(v, w, strict=True)) for k in (1, 3, 5)]
-    zero = 1e-6 * max(map(abs, v))
-    if not any(v):
-        return "values of zero make a head that does nothing; find others."
-    if all(abs(m) <= zero for m in moments[:2]):
-        return None
-    if abs(moments[0]) <= zero:
-        return "this has order 7: the sum of v w³ must vanish as well."
-    return "this has order 3, as almost every choice has: the sum of v w must vanish, to begin with."
-
-
-@exercise(
-    right=[(0.7071, 1), (2**-0.5, 1.0)],
-    wrong=[((0.5, 1), "root"), ((0.7071, 0.7071), "two things"), ((2, 1), "")],
+    right=[(0.7071, 1), (2**-0.5, 1.0), (0.707, 1)],
+    wrong=[
+        ((0.5, 1), "root"),
+        ((0.7071, 0.7071), "two things"),
+        ((1.4142, 1), "divided"),
+        ((1, 0.7071), "order"),
+        ((1, 1), "not in omega"),
+        ((0.7071, 2**0.5), "nothing"),
+        ((2, 3), ""),
+    ],
     malformed=1,
 )
 def wider(answer):
-    same_product, same_quotient = (number(value) for value in pair_of(answer, "of factors"))
     one = torch.ones(1, 1, 1, dtype=F64)
     x = torch.tensor([[1.0], [-1.0]], dtype=F64)
 
@@ -96,11 +160,52 @@ def wider(answer):
         return SelfAttention(w_q=w_qk * w_k, w_k=w_k, w_v=one, w_o=one).scores(x)[0, 0, 0].item()
 
     before = score(1.0, 2)
-    truth = score(1.0, 4) / before, score(2**0.5, 4) / before
-    if close(same_product, truth[0]) and close(same_quotient, truth[1]):
+    first, second = score(1.0, 4) / before, score(2**0.5, 4) / before
+    got = [number(value) for value in pair_of(answer, "of factors")]
+    slips = (
+        ((first, second), None),
+        ((first**2, second), "forgot the root: scores are divided by the root of d_qk."),
+        ((1 / first, second), "it is divided by the root of 2: a wider head has smaller scores."),
+        ((second, first), "the other order: (i) keeps W_QK itself."),
+        ((1, 1), "W_QK is kept in (i), but it is not in omega alone: the division by the root of d_qk is."),
+        (
+            (first, first),
+            "changed two things at once: (i) keeps W_QK, (ii) lets it grow with the root of d_qk.",
+        ),
+        ((first, 1 / first), "in (ii) the quotient is kept, and omega is its norm: nothing changes."),
+    )
+    return next(
+        (said for pair, said in slips if all(close(a, b) for a, b in zip(got, pair, strict=True))), UNKNOWN
+    )
+
+
+@exercise(
+    right=[(16, -10, 1), [-32, 20, -2]],
+    wrong=[
+        ((5, -4, 1), "first three"),
+        ((2, -1, 0), "order 7"),
+        ((1, 1, 1), "order 3"),
+        ((0, 0, 0), "nothing"),
+        ((0, 2, -1), "order 7"),
+        ((16, 10, 1), "order 3"),
+        ((math.inf, 1, 1), "finite"),
+    ],
+    malformed=16,
+)
+def order_eleven(answer):
+    if not isinstance(answer, tuple | list) or len(answer) != 3:
+        raise Form("three numbers")
+    v, w = [number(value) for value in answer], (1, 2, 4)
+    if not all(map(math.isfinite, v)):
+        return "the values must be finite."
+    if not any(v):
+        return "values of zero make a head that does nothing; find others."
+    moments = [sum(a * b**k for a, b in zip(v, w, strict=True)) for k in (1, 3)]
+    zero = 1e-6 * max(map(abs, v))
+    if all(abs(m) <= zero for m in moments):
         return None
-    if close(same_product, truth[0] ** 2):
-        return "forgot the root: scores are divided by the root of d_qk."
-    if close(same_product, same_quotient):
-        return "changed two things at once: (i) keeps W_QK, (ii) lets it grow with the root of d_qk."
-    return UNKNOWN
+    if abs(moments[0]) <= zero:
+        return "this has order 7: the sum of v w³ must vanish as well."
+    if abs(v[0] + 2 * v[1] + 3 * v[2]) <= zero:
+        return "these are for the first three whole numbers; here w = (1, 2, 4)."
+    return "this has order 3, as almost every choice has: the sum of v w must vanish, to begin with."
