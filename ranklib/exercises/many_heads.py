@@ -77,7 +77,7 @@ def opposite(answer):
         (162, "last"),
         (80, "two powers"),
         (81, "two powers"),
-        (0, "not alike"),
+        (0, "alike"),
         (484, "243"),
         (8, "not a factor"),
         (-160, "first"),
