@@ -10,9 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tests.book.notebook_rules import EXERCISE, PICTURES, ROOT, code_of, kinds, prose_of, read
 
 # Chapters that still have the form of the first edition. A chapter that is rewritten leaves the table.
-FIRST_EDITION = {
-    "many-heads",
-}
+FIRST_EDITION: set[str] = set()
 PARTS = ("The collapse", "What counteracts the collapse")
 STATEMENTS = ("Theorem", "Lemma", "Proposition", "Corollary", "Definition")
 BOX = re.compile(r"^> \*\*([A-Z][a-z]+)[^\n]*(?:\n>[^\n]*)*", re.M)
