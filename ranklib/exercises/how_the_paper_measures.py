@@ -5,6 +5,7 @@ import math
 import torch
 
 from ranklib.exercises.answers import F64, UNKNOWN, close, exercise, matrix, number, pair_of
+from ranklib.measures.tokens import composite_residual
 from ranklib.paper.centres import composite_about, mean_centre, mean_residual, median_centre, midrange_centre
 from ranklib.paper.least import residual_size_exact
 
@@ -102,3 +103,30 @@ def stored_copies(answer):
     if number(answer) < 0.99 * few:
         return "with more tokens the column sums grow: the residual is never smaller than before."
     return next((said for slip, said in slips.items() if close(answer, slip)), UNKNOWN)
+
+
+@exercise(
+    right=[torch.eye(3), [[5, 0, 0], [0, 5, 0], [0, 0, 5]]],
+    wrong=[
+        ([[1, 2], [1, 2], [1, 2]], "equal"),
+        ([[1], [-1], [0]], "mean is zero"),
+        ([[1], [0], [0]], "one feature"),
+        ([[1, 0], [0, 1], [0, 0]], "ratio is"),
+        ([[9, 1], [9, 2], [9, 4]], "far from zero"),
+    ],
+    malformed=[[1, 2]],
+)
+def above_one(answer):
+    x = matrix(answer, rows=3)
+    if not (x - x[0]).any():
+        return "all rows are equal, so the residual is 0."
+    ratio = float(composite_residual(x))
+    if ratio >= 1.3:
+        return None
+    if x.mean(0).abs().max() < 1e-9:
+        return "the mean is zero, so subtracting it changes nothing: the ratio is 1."
+    if x.shape[1] == 1:
+        return f"one feature gives {ratio:.2f} here: let every feature belong to a token of its own."
+    if ratio < 0.6:
+        return f"the ratio is {ratio:.2f}: the tokens share a row far from zero, so the whole is much larger."
+    return f"the ratio is {ratio:.2f}: which matrix attains the bound of the mean, and what is its own size?"
