@@ -130,3 +130,33 @@ def above_one(answer):
     if ratio < 0.6:
         return f"the ratio is {ratio:.2f}: the tokens share a row far from zero, so the whole is much larger."
     return f"the ratio is {ratio:.2f}: which matrix attains the bound of the mean, and what is its own size?"
+
+
+@exercise(
+    right=[math.sqrt(12), 3.464, 3.46],
+    wrong=[
+        (2 + math.sqrt(2), "norm"),
+        (12, "root"),
+        (math.sqrt(6), "one token"),
+        (math.sqrt(10), "turned the pair"),
+        (math.sqrt(18), "fullest"),
+        (1.0, ""),
+    ],
+    malformed="2",
+)
+def two_residuals(answer):
+    gap = torch.tensor([[2.0, 1.0], [-2.0, -1.0]], dtype=F64)
+    truth = float(mean_residual(gap))  # of two tokens the midpoint is a best centre
+    if close(answer, truth):
+        return None
+    slips = {
+        2
+        + math.sqrt(
+            2
+        ): "trusted the name norm: residuals have no triangle inequality, the sum of sizes is no bound.",
+        truth**2: "that is the product f g: take its root.",
+        math.sqrt(6): "that is the size of one token's half-gap: f adds the columns of both tokens.",
+        math.sqrt(10): "turned the pair: f is twice the larger entry, g the sum of the entries.",
+        math.sqrt(18): "f is the fullest column, not the sum of both, and g is one row.",
+    }
+    return next((said for slip, said in slips.items() if close(answer, slip)), UNKNOWN)

@@ -125,3 +125,55 @@ def offset_factor(answer):
     if values[-1] > values[0]:
         return "rows that peak at one token speed the mixing: the factor falls with s."
     return UNKNOWN
+
+
+def two_ledgers(lam, w_1, w_inf):
+    """The factor of a layer of heads on two tokens: columns and rows apart, the root last."""
+    columns, rows = (sum(math.tanh(a / 2) * b for a, b in zip(lam, w, strict=True)) for w in (w_1, w_inf))
+    return math.sqrt(columns * rows)
+
+
+def head_by_head(lam, w_1, w_inf):
+    """The roots taken head by head, which is no bound."""
+    return sum(math.tanh(s / 2) * math.sqrt(a * b) for s, a, b in zip(lam, w_1, w_inf, strict=True))
+
+
+@exercise(
+    right=[two_ledgers],
+    wrong=[
+        (head_by_head, "head by head"),
+        (lambda *lists: two_ledgers(*lists) ** 2, "root"),
+        (lambda lam, w_1, w_inf: two_ledgers([2 * s for s in lam], w_1, w_inf), "half"),
+        (lambda lam, w_1, w_inf: two_ledgers(lam, w_1, w_1), "only the columns"),
+        (lambda lam, w_1, w_inf: two_ledgers(lam, w_inf, w_inf), "only the rows"),
+        (lambda *lists: 1.0, ""),
+    ],
+    malformed=3,
+)
+def heads_pair(answer):
+    cases = (
+        ([0.5, 2.0], [1.0, 7.0], [3.0, 0.5]),
+        ([1.0, 0.2, 3.0], [2.0, 9.0, 1.0], [5.0, 0.1, 4.0]),
+    )
+    got = [number(call(answer, *case)) for case in cases]
+
+    def like(truth):
+        return all(close(value, truth(*case)) for value, case in zip(got, cases, strict=True))
+
+    for slip, said in (
+        (two_ledgers, None),
+        (head_by_head, "took the roots head by head: add columns and rows apart, and take the root last."),
+        (lambda *lists: two_ledgers(*lists) ** 2, "forgot the root: it is the root of columns times rows."),
+        (lambda lam, *w: two_ledgers([2 * s for s in lam], *w), "it is the tanh of half of each Lambda."),
+        (
+            lambda lam, w_1, w_inf: two_ledgers(lam, w_1, w_1),
+            "used only the columns: rows have a ledger too.",
+        ),
+        (
+            lambda lam, w_1, w_inf: two_ledgers(lam, w_inf, w_inf),
+            "used only the rows: columns have a ledger too.",
+        ),
+    ):
+        if like(slip):
+            return said
+    return UNKNOWN
