@@ -148,12 +148,13 @@ def depart_fold(self, node):
     self.body.append("</details>\n")
 
 
-# A derivation is many formulas: they wait in a template until it is unfolded or printed (reader.js).
+# A derivation is many formulas, and so are the proofs of a long page: they wait as the text of a noscript element, which
+# costs no elements, until they are unfolded or printed (reader.js). Without scripts they stand there as they are.
 DERIVATION = re.compile(r"<details>\n(<summary>(?:Derivation \(|<b>).*?</summary>)(.*?)</details>", re.S)
-WAITING = (
-    r'<details class="derivation">\n\1<template>\2</template>'
-    "<noscript><p>The steps are in the notebook; here they need scripts.</p></noscript></details>"
-)
+FOLD = re.compile(r"(<details[^>]*>\s*<summary>.*?</summary>)((?:(?!<noscript>|<details).)*?)</details>", re.S)
+WAITING = r'<details class="derivation">\n\1<noscript>\2</noscript></details>'
+HEAVY = 9_000
+"""Elements from which on a page packs all its folds."""
 # Names, brackets and signs look like the rest of the code (css/code.css): without an element each a page is half as heavy.
 PLAIN_CODE = re.compile(
     r'<span class="(?:n|p|o|w|nb|nf|nn|nc|bp|fm|vm|na|nd|ne)">([^<]*)</span>|<span></span>'
@@ -165,6 +166,8 @@ SKIP = '<a class="skip-to-slider" href="#first-slider">Skip to the first slider<
 def mend_body(app, pagename, templatename, context, doctree):
     body = re.sub(r' id="(?:proof|exercise)-content"', "", context.get("body") or "")  # the same on every box
     body = PLAIN_CODE.sub(r"\1", DERIVATION.sub(WAITING, body))
+    if body.count("<") > 2 * HEAVY:  # an element has two tags
+        body = FOLD.sub(r"\1<noscript>\2</noscript></details>", body)
     body = re.sub(r'<a class="headerlink"', '<a class="headerlink" tabindex="-1"', body)
     if EXPLORER in body:
         body = SKIP + body.replace(EXPLORER, f'<span id="first-slider" tabindex="-1"></span>{EXPLORER}', 1)

@@ -1,9 +1,38 @@
-// Derivations are unpacked when they unfold; paper shows every fold open; what scrolls can be reached from the keyboard.
+// What is packed is unpacked when it unfolds; formulas fit their place; paper shows every fold open; what scrolls can be reached from the keyboard.
 {
   let opened = [];
+  const packed = (fold) => fold.querySelector(":scope > noscript");
   const unpack = (fold) => {
-    const packed = fold.querySelector(":scope > template");
-    if (packed) packed.replaceWith(packed.content);
+    const waiting = packed(fold);
+    if (!waiting) return;
+    const content = document.createElement("template");
+    content.innerHTML = waiting.textContent;
+    waiting.replaceWith(content.content);
+  };
+  // A link may lead into a fold that is still packed.
+  const show = () => {
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (!id) return;
+    const folds = [...document.querySelectorAll("article details")];
+    folds.filter((fold) => packed(fold)?.textContent.includes(`id="${id}"`)).forEach(unpack);
+    const place = document.getElementById(id);
+    const fold = place?.closest("details");
+    if (!fold) return;
+    fold.open = true;
+    place.scrollIntoView();
+  };
+  addEventListener("load", show);
+  addEventListener("hashchange", show);
+  // A displayed formula that is wider than its place is set smaller, down to three quarters; then it scrolls.
+  const fit = () => {
+    const displays = [...document.querySelectorAll('article math[display="block"]')];
+    displays.forEach((formula) => { formula.style.fontSize = ""; });
+    const scales = displays.map((formula) => {
+      const place = (formula.closest("div.math") ?? formula.parentElement).getBoundingClientRect().width;
+      const width = formula.getBoundingClientRect().width;
+      return place && width > place ? Math.max(0.75, Math.floor((98 * place) / width) / 100) : 1;
+    });
+    displays.forEach((formula, i) => { if (scales[i] < 1) formula.style.fontSize = `${scales[i]}em`; });
   };
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("article details:not([open])")];
@@ -12,6 +41,7 @@
   addEventListener("afterprint", () => opened.forEach((fold) => { fold.open = false; }));
   const boxes = "article pre, .pst-scrollable-table-container, article div.math, article details.derivation > *";
   const reach = () => {
+    fit();
     document.querySelectorAll(boxes).forEach((box, i) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
@@ -22,6 +52,8 @@
       }
     });
   };
+  reach();
+  document.fonts.ready.then(reach);
   addEventListener("load", reach);
   addEventListener("resize", reach);
   document.querySelectorAll("article details").forEach((fold) => fold.addEventListener("toggle", () => {

@@ -20,7 +20,8 @@ RAW_FORMULAS = r"""() => {
 FORMULAS = """() => {
   const drawn = (m) => { const r = m.getBoundingClientRect(); return r.width > 0 && r.height > 0; };
   const all = [...document.querySelectorAll("article.bd-article math")];
-  const packed = [...document.querySelectorAll("details.derivation > template")].map((t) => t.content);
+  const packed = [...document.querySelectorAll("article.bd-article details > noscript")].map((n) =>
+    new DOMParser().parseFromString(n.textContent, "text/html"));
   const held = packed.flatMap((content) => [...content.querySelectorAll("math")]);
   return {
     article: all.length + held.length,
@@ -28,7 +29,8 @@ FORMULAS = """() => {
     errors: [document, ...packed].flatMap((part) =>
       [...part.querySelectorAll(".tex-error, merror, math [mathcolor]")]).map((e) => e.textContent),
     small: all.filter((m) => parseFloat(getComputedStyle(m).fontSize) <
-      parseFloat(getComputedStyle(m.parentElement.parentElement).fontSize) - 0.1).map((m) => m.textContent),
+      parseFloat(getComputedStyle(m.parentElement.parentElement).fontSize) *
+      (m.getAttribute("display") === "block" ? 0.75 : 1) - 0.1).map((m) => m.textContent),
   };
 }"""
 WIDE = """() => {

@@ -144,7 +144,7 @@ def look_at_theme(page, theme: str) -> list[str]:
     page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
     found = [f"{theme}, too pale: {text}" for text in pale(page.evaluate(facts.PAIRS))]
     for explorer in page.evaluate(facts.INKS):
-        if explorer["vector"] and INK[theme] not in explorer["text"]:
+        if explorer["vector"] and explorer["text"] and INK[theme] not in explorer["text"]:
             found.append(f"no axis text in the ink of the {theme} theme, only {explorer['text']}")
         bad = [t for t in explorer["text"] if contrast(t, explorer["behind"]) < 4.49]
         found += [f"text {t} on {explorer['behind']} cannot be read" for t in bad]
