@@ -151,7 +151,9 @@ def depart_fold(self, node):
 # A derivation is many formulas, and so are the proofs of a long page: they wait as the text of a noscript element, which
 # costs no elements, until they are unfolded or printed (reader.js). Without scripts they stand there as they are.
 DERIVATION = re.compile(r"<details>\n(<summary>(?:Derivation \(|<b>).*?</summary>)(.*?)</details>", re.S)
-FOLD = re.compile(r"(<details[^>]*>\s*<summary>.*?</summary>)((?:(?!<noscript>|<details).)*?)</details>", re.S)
+FOLD = re.compile(
+    r"(<details[^>]*>\s*<summary>.*?</summary>)((?:(?!<noscript>|<details).)*?)</details>", re.S
+)
 WAITING = r'<details class="derivation">\n\1<noscript>\2</noscript></details>'
 HEAVY = 9_000
 """Elements from which on a page packs all its folds."""

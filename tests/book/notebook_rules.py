@@ -296,6 +296,9 @@ def links_find_their_place(nb):
 def labels_are_targets(nb):
     for label in re.findall(r"^>.*<!--\s*([\w-]+)", prose_of(nb), re.M):
         yield f'label in a comment, which no link finds: write <a id="{label}"></a>'
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and re.fullmatch(r'\s*<a id="[^"]+"></a>\s*', cell.source):
+            yield f"a target in a cell of its own: put it into the cell of its heading: {cell.source.strip()}"
 
 
 def hidden_cells_are_folded(nb):
