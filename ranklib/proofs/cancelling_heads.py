@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from .engine import Derivation, by_intervals, identity, inequality
+from .engine import Derivation, by_intervals, d, identity, inequality, l, matrices, n
 
 
 def order_seven() -> Derivation:
@@ -61,4 +61,58 @@ def order_seven() -> Derivation:
     )
 
 
-DERIVATIONS = (order_seven,)
+def heads_add() -> Derivation:
+    """Heads on a line add with signs; heads in the plane are one block."""
+    u = sp.Symbol("u", positive=True)
+    w_1, w_2, v_1, v_2 = sp.symbols("w_1 w_2 v_1 v_2", positive=True)
+    depth = sp.Symbol("L", positive=True, integer=True)
+    layer = v_1 * sp.tanh(w_1 * u) + v_2 * sp.tanh(w_2 * u)
+    linear = (v_1 * w_1 + v_2 * w_2) * u
+    p, x = matrices("P", n, n), matrices("X", n, d)
+    first, second = matrices("W_1 W_2", d, d)
+    return Derivation(
+        "heads_add",
+        "For a small pair the layer is its sum of values times scores; the next term is a cube in u = a^2.",
+        (
+            identity(
+                "the first term",
+                sp.Limit(layer / u, u, 0),
+                v_1 * w_1 + v_2 * w_2,
+                "The hyperbolic tangent of u is about u.",
+            ),
+            identity(
+                "the next one is a cube",
+                sp.Limit((layer - linear) / u**3, u, 0),
+                -(v_1 * w_1**3 + v_2 * w_2**3) / 3,
+                "So after a^3 comes a^7: there is no a^5.",
+            ),
+            identity(
+                "heads with the same scores are one head",
+                p * x * first + p * x * second,
+                p * x * (first + second),
+                "The same P: only the sum of the values counts.",
+                given={n: 2, d: 2},
+            ),
+            identity(
+                "the exponents of the layers",
+                sp.Sum(3 ** (depth - l), (l, 1, depth)),
+                (3**depth - 1) / 2,
+                "A geometric sum: the constant of layer l counts 3^(L-l) times.",
+                given={depth: 5},
+            ),
+            inequality(
+                "the first layer has more than two thirds",
+                2 * ((3**depth - 1) / 2) / 3,
+                3 ** (depth - 1),
+                "Its exponent, against all of them.",
+                strict=True,
+                form=sp.Rational(1, 3),
+            ),
+        ),
+        "Proposition (Heads add).",
+        {},
+        __name__,
+    )
+
+
+DERIVATIONS = (order_seven, heads_add)
