@@ -2,6 +2,7 @@
 
 import sympy as sp
 
+from .centres import CENTRING
 from .engine import (
     ONE,
     BigF,
@@ -24,9 +25,10 @@ HALF = sp.Rational(1, 2)
 def two_sides() -> Derivation:
     """A layer with a skip, from both sides."""
     x, delta = matrices("R Delta", n, d)
+    weights = matrices("Q", n, n)
     z, c = matrices("z c", d, 1)
     a, b = matrices("A B", 2, 1)
-    alpha, y, w, v = sp.symbols("alpha x w y", real=True)
+    alpha = sp.Symbol("alpha", real=True)
     f, g, s1, s2, p1, p2, less, more, u, t = sp.symbols("f g S_1 S_infty p q s t u v", nonnegative=True)
     return Derivation(
         "two_sides",
@@ -38,11 +40,11 @@ def two_sides() -> Derivation:
                 alpha * x + delta,
                 "A skip of strength alpha sends the centre z to alpha z, attention adds a constant row.",
             ),
-            inequality(
-                "every centre pays the range",
-                y - v,
-                abs(y - w) + abs(w - v),
-                "Two tokens of a column are seen from any centre w, so f is at least the range.",
+            identity(
+                "every centre serves",
+                weights * CENTRING * (x - ONE * z.T),
+                weights * CENTRING * x,
+                "Rows that add up to zero do not see what all tokens share, so Delta is formed about any z.",
             ),
             inequality(
                 "upper side",
