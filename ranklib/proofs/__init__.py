@@ -33,7 +33,17 @@ TOPICS = (
         "families",
     ),
     *("constant_four", "skips", "skip_examples", "mlps", "mlp_examples", "mlp_shapes"),
-    *("layernorm", "layernorm_examples", "masks", "forgetting", "positions", "measures", "arcs", "lengths"),
+    *(
+        "layernorm",
+        "layernorm_examples",
+        "masks",
+        "forgetting",
+        "positions",
+        "blocks",
+        "measures",
+        "arcs",
+        "lengths",
+    ),
 )
 ENGINE = {
     "Derivation": "derivation",
