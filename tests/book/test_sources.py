@@ -52,16 +52,10 @@ def misquoted(source: str) -> list[str]:
     ]
 
 
-# The theorem on the diameter is in code before it is in print. When its chapters name it, take the mark away.
-AHEAD = pytest.mark.xfail(strict=True, reason="no chapter prints these statements yet; then remove the mark")
 FILES = sorted((ROOT / "ranklib").rglob("*.py"))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(p, marks=AHEAD) if p.parent.name == "theory" and p.stem == "block" else p for p in FILES],
-    ids=lambda p: str(p.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_statements_named_in_the_library_exist(path):
     assert not [*misquoted(path.read_text())]
 
