@@ -257,18 +257,18 @@ def links_find_chapters(nb):
             yield f"link to a file that is not there: {target}"
         elif place and place not in places_of(target):
             yield (
-                f"link to a place that is not there: {target}#{place}; put "
-                f'<a id="{place}"></a> there, or mend the link'
+                f"link to a place that the site does not find: {target}#{place}; link a heading by its words, "
+                "or a box or figure by its label"
             )
 
 
 @cache
 def places_of(name: str) -> set[str]:
-    """What a link into a chapter can find: anchors, and headings by their words."""
+    """What a link into a chapter finds on the site: headings by their words, labels of boxes and figures."""
     text = without_code(prose_of(read(ROOT / "chapters" / name)))
     headings = re.findall(r"^#+ (.*)$", text, re.M)
     words = {re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
-    return words | set(re.findall(r'<a id="([\w-]+)"></a>', text))
+    return words | set(re.findall(r'^(?:> )?\*\*[^*]*\*\* <a id="([\w-]+)"></a>', text, re.M))
 
 
 def formulas_in_quotations_are_on_one_line(nb):
