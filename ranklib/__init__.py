@@ -31,7 +31,7 @@ __all__, __getattr__, __dir__ = door(
         "measures": "MEASURES composite_residual relative_residual mu hc_dc oscillation mean_cosine "
         "mean_average_distance dirichlet_energy stable_rank gram_stable_rank effective_rank "
         "participation_ratio numerical_rank attention_entropy dobrushin spectral_gap",
-        "theory": "diameter log10_diameter count_paths enumerate_paths sample_paths length_distribution "
+        "theory": "PROOF_STEPS diameter log10_diameter count_paths enumerate_paths sample_paths length_distribution "
         "length_spectrum attained check_mlp_layer check_norms check_slow_decay check_step column_norm lambda_1 "
         "lambda_inf skip_maximum slow_law",
         "tracing": "trace deep_trace load_model tokenise why_missing Missing",

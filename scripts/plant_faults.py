@@ -60,6 +60,7 @@ FAULTS = [
           "an off-by-one in a sum of weights"),
     Fault("paper/special_queries", "expm1(level) + moved[0])", "expm1(level) + moved[1])", "the wrong column"),
     Fault("theory/sizes", "sizes[norm]() / attention.dims.dim_qk**0.5", "sizes[norm]() / attention.dims.dim_qk", "a root forgotten"),
+    Fault("theory/slack", "p=1).amax((1, 2)) / 2", "p=1).amax((1, 2))", "a total variation twice as large"),
     Fault("theory/diameters", "return (osc / 4).tanh()", "return (osc / 4.04).tanh()", "a wrong constant of the bound"),
     Fault("theory/paths", "p[..., head, :, :] @ p_path", "p_path @ p[..., head, :, :]", "the order of the layers"),
     Fault("theory/path_sums", "variance + module.eps", "variance - module.eps", "a sign"),

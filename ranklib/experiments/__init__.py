@@ -8,6 +8,8 @@ __all__, __getattr__, __dir__ = door(
         "record": "SIZES Experiment current_size current_device load_record",
         "registry": "EXPERIMENTS",
         "architectures": "BARE VARIANTS curves",
+        "worst_case": "slacks_at_initialisation slacks_with_trained_weights random_losses worst_over_typical "
+        "whole_blocks",
         "tasks": "arc_steps sorting sorting_baseline convex_hull hull_share random_labels shuffled_symbols",
         "token_model": "TokenModel",
         "training": "Recipe Trained train",

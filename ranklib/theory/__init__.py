@@ -8,6 +8,7 @@ __all__, __getattr__, __dir__ = door(
         "sizes": "NORMS diameter log10_diameter score_size value_size operator_size",
         "diameters": "tilt_bound tilt_range layer_share cubic_constant bound_depth wait_layers extreme_layer",
         "block": "bound_skip mlp_size norm_size position_range mask_contraction BlockBound bound_block",
+        "slack": "PROOF_STEPS Slack typical_sizes measure_slack measure_slacks",
         "paths": "count_paths length_distribution enumerate_paths sample_paths frozen_attention "
         "path_matrices path_output bias_row",
         "path_sums": "length_spectrum bias_part",
