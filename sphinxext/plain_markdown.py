@@ -35,7 +35,7 @@ HEAD = re.compile(
     r"\*\*(?P<kind>[A-Z][A-Za-z ]+?)(?:\s+\((?P<title>.+?)\))?\.\*\*\s*"
     r"(?:<a id=\"(?P<label>[\w-]+)\"></a>)?\s*(?P<rest>.*)"
 )
-HEADING_TARGET = re.compile(r"^<a id=\"([\w-]+)\"></a>\n+(?=#+ (.+))", re.M)
+HEADING_TARGET = re.compile(r"^<a id=\"[\w-]+\"></a>\n+(?=#)", re.M)
 FENCE = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})(.*)")
 THEOREM_LINK = re.compile(r"\[[^\]]*\]\((?:[\w-]+\.ipynb)?#((?:thm|lem|prop|cor|def|exa|rem)-[\w-]+)\)")
 LABEL_LINK = re.compile(r"\]\((?:[\w-]+\.ipynb)?#((?:ex|q)-[\w-]+)\)")
@@ -74,20 +74,10 @@ def rewrite_prose(text: str) -> str:
             quote = []
         if line is not None:
             out.append(line)
-    # A heading has its words as a target of its own; another target stays.
-    text = HEADING_TARGET.sub(lambda m: "" if m[1] == slug(m[2]) else m[0], "\n".join(out))
+    text = HEADING_TARGET.sub("", "\n".join(out))  # headings have targets of their own
     text = THEOREM_LINK.sub(r"{prf:ref}`\1`", text)
     text = LABEL_LINK.sub(r"](#\1)", text)
     return CITE_LINK.sub(r'<a class="citation" href="#\2">\1</a>', text)
-
-
-def slug(heading: str) -> str:
-    """The target that the site gives a heading: its words in lower case, with hyphens.
-
-    >>> slug("Attention sinks, in their place")
-    'attention-sinks-in-their-place'
-    """
-    return "-".join(re.sub(r"[^\w\s-]", "", heading.lower()).split())
 
 
 def box(body: list[str]) -> list[str] | None:

@@ -299,6 +299,10 @@ def labels_are_targets(nb):
     for cell in nb.cells:
         if cell.cell_type == "markdown" and re.fullmatch(r'\s*<a id="[^"]+"></a>\s*', cell.source):
             yield f"a target in a cell of its own: put it into the cell of its heading: {cell.source.strip()}"
+    for target, heading in re.findall(r'^<a id="([\w-]+)"></a>\n+#+ (.+)', prose_of(nb), re.M):
+        slug = "-".join(re.sub(r"[^\w\s-]", "", heading.lower()).split())
+        if target != slug:
+            yield f"the site gives this heading the target {slug!r}, not {target!r}: rename one: {heading}"
 
 
 def hidden_cells_are_folded(nb):
