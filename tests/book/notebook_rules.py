@@ -297,8 +297,8 @@ def labels_are_targets(nb):
     for label in re.findall(r"^>.*<!--\s*([\w-]+)", prose_of(nb), re.M):
         yield f'label in a comment, which no link finds: write <a id="{label}"></a>'
     for cell in nb.cells:
-        if cell.cell_type == "markdown" and re.fullmatch(r'\s*<a id="[^"]+"></a>\s*', cell.source):
-            yield f"a target in a cell of its own: put it into the cell of its heading: {cell.source.strip()}"
+        if cell.cell_type == "markdown" and re.search(r'^<a id="[^"]+"></a>\s*\Z', cell.source, re.M):
+            yield f"a target not in the cell of its heading: move it there: {cell.source.strip()[-60:]}"
     for target, heading in re.findall(r'^<a id="([\w-]+)"></a>\n+#+ (.+)', prose_of(nb), re.M):
         slug = "-".join(re.sub(r"[^\w\s-]", "", heading.lower()).split())
         if target != slug:
