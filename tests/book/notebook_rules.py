@@ -196,7 +196,7 @@ def captions_stand_below_figures(nb):
 
 
 def exercises_are_whole(nb):
-    """Four to six of them, or none. After each stand a cell that checks and a folded solution."""
+    """Four to six of them, or none: the text, its hints, a cell that checks, and a folded solution, in this order."""
     pieces = [
         (cell.cell_type, part)
         for cell in nb.cells
@@ -222,6 +222,11 @@ def exercises_are_whole(nb):
             )
         if not any(kind == "code" and re.search(r"\bcheck\w*\(|\bassert\b", part) for kind, part in group):
             yield f"exercise without a cell that checks; end one in rl.check(its label, answer): {title}"
+        after = "\n".join(part for i, (_, part) in enumerate(group) if "code" in (k for k, _ in group[:i]))
+        if "<summary>Hint" in after:
+            yield f"hint below the cell for the answer; put it above the cell: {title}"
+        if re.search(r"<summary>Solution</summary>\s*\d+[.)] ", prose):
+            yield f"answer that is shown as the first point of a list; write `7`. instead of 7. there: {title}"
 
 
 def folds_are_well_formed(nb):

@@ -331,6 +331,22 @@ PLANTED = [
         lambda nb: edit_prose(nb, "<summary>Solution", "<summary>Hint"),
     ),
     (
+        "hint below the cell for the answer",
+        exercises_are_whole,
+        exercised,
+        lambda nb: edit_prose(
+            nb,
+            "^<details>\n<summary>Solution",
+            "<details>\n<summary>Hint 3</summary>\n\na\n\n</details>\n\n\\g<0>",
+        ),
+    ),
+    (
+        "answer that is a list",
+        exercises_are_whole,
+        exercised,
+        lambda nb: edit_prose(nb, "<summary>Solution</summary>\n", "\\g<0>\n7. And why.\n"),
+    ),
+    (
         "exercise without title",
         exercises_are_whole,
         exercised,
