@@ -34,6 +34,7 @@ from tests.book.test_contributing import TASKS
 from tests.book.test_numbers import unlisted
 from tests.book.test_sources import misquoted
 from tests.exercises.test_exercises import incomplete, unmatched
+from tests.exercises.test_transfer import too_few
 from tests.measures.oracles import oracle_of
 from tests.measures.test_table import untabled
 from tests.proofs.test_same_functions import underived, unexpressed
@@ -152,6 +153,10 @@ def exercise_without_answers():
     return [incomplete(halved)]
 
 
+def exercise_with_few_slips():
+    return [too_few("drop", 1)]
+
+
 def exercise_without_solution():
     nb = chapter()
     for cell in nb.cells:
@@ -214,6 +219,7 @@ STEPS = [
     Step("an exercise", exercise_without_cell, r"add one that ends in rl.check\('halved', answer\)"),
     Step("an exercise", exercise_without_text, f"label one .* in chapters/{SLUG}.ipynb"),
     Step("an exercise", exercise_without_answers, r"add them to @exercise\(\.\.\.\) above its check in"),
+    Step("an exercise", exercise_with_few_slips, r"add wrong answers to its @exercise\(wrong=\.\.\.\)"),
     Step("an exercise", exercise_without_solution, "add <details> with <summary>Solution</summary>"),
     Step("a chapter", chapter_without_line, "add a line '- file: chapters/stub' to _toc.yml"),
     Step("a chapter", chapter_without_file, "add chapters/stub.ipynb or take the line out"),

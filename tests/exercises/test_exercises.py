@@ -44,15 +44,25 @@ def incomplete(exercise):
     return None
 
 
+def misjudged(exercise, answer, wanted, text):
+    file = exercise.check.__module__.replace(".", "/") + ".py"
+    return (
+        f"exercise {exercise.label!r}: @exercise(...) says that {answer!r} {wanted}, the check says {text!r}; "
+        f"correct one of the two in {file}"
+    )
+
+
 @pytest.mark.parametrize("name", EXERCISES)
 def test_right_wrong_and_malformed(name, capsys):
     given = EXERCISES[name]
     assert not incomplete(given), incomplete(given)
     for answer in given.right:
-        assert said(capsys, name, answer) == f"{name}: right."
+        text = said(capsys, name, answer)
+        assert text == f"{name}: right.", misjudged(given, answer, "is right", text)
     for answer, word in given.wrong:
         text = said(capsys, name, answer)
-        assert text.startswith(f"{name}: not yet; ") and re.search(word, text), text
+        found = text.startswith(f"{name}: not yet; ") and re.search(word, text)
+        assert found, misjudged(given, answer, f"is wrong, with {word!r} in the reply", text)
         assert not text.startswith(f"{name}: not yet; expected")
     assert "expected" in said(capsys, name, given.malformed)
     assert "no answer yet" in said(capsys, name)
@@ -106,7 +116,8 @@ def test_every_exercise_has_a_check_and_every_check_an_exercise(path):
 
 def test_labels_are_used_once_in_the_book():
     labels = [label for path in CHAPTERS for label in labels_and_calls(path)[0]]
-    assert len(labels) == len(set(labels)) == len(EXERCISES)
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    assert not twice, f"exercises in two places of the book: {twice}; give one of each another label"
 
 
 def test_what_is_forgotten_is_named_with_the_remedy():

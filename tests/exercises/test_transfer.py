@@ -72,20 +72,33 @@ def test_an_answer_on_the_page_is_found():
     assert not stands_on("It is 12.096, 2.0961 or 2.", 2.0963) and not written(0.5) and not written(1e-12)
 
 
+def too_few(name, slips):
+    """Five wrong answers, each with its own reply; None, or a sentence with the remedy."""
+    file = EXERCISES[name].check.__module__.replace(".", "/") + ".py"
+    return slips < 5 and (
+        f"exercise {name!r}: expected five slips with a sentence each, got {slips}; add wrong answers to its "
+        f"@exercise(wrong=...) and what its check says to each, in {file}"
+    )
+
+
 @pytest.mark.parametrize("name", MAIN)
 def test_at_least_five_slips_have_a_sentence_of_their_own(name, capsys):
     said = set()
     for answer, _ in EXERCISES[name].wrong:
         check(name, answer)
         said.add(capsys.readouterr().out)
-    assert len(said) >= 5, f"{name}: expected five slips with a sentence each, got {len(said)}"
+    assert not too_few(name, len(said)), too_few(name, len(said))
 
 
 @pytest.mark.parametrize("name", MAIN)
 def test_three_digits_are_enough(name, capsys):
     for value in filter(is_real, EXERCISES[name].right):
         check(name, float(f"{value:.3g}"))
-        assert capsys.readouterr().out.strip() == f"{name}: right."
+        said = capsys.readouterr().out.strip()
+        assert said == f"{name}: right.", (
+            f"exercise {name!r}: three digits of the right answer {value} are refused; compare with close(...) "
+            f"and an unrounded value in its check, which said {said!r}"
+        )
 
 
 def _raise(*_):
