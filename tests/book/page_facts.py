@@ -134,7 +134,8 @@ UNSEEN_FOCUS = """() => {
   for (const e of document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")) {
     if (!e.checkVisibility({visibilityProperty: true}) || e.tabIndex < 0) continue;
     e.focus({preventScroll: true, focusVisible: true});
-    const style = getComputedStyle(e);
+    const ring = e.type === "range" ? e.closest(".rank-control") : e;  // round its name and numbers too
+    const style = getComputedStyle(ring);
     if (document.activeElement === e && (style.outlineStyle === "none" || !parseFloat(style.outlineWidth))) {
       found.push(e.outerHTML.slice(0, 120));
     }
