@@ -3,7 +3,7 @@
 KaTeX reads the TeX. It runs in QuickJS, inside this process. Both come out of installed packages
 (sphinxcontrib-katex, quickjs-ng), so neither node nor a network is needed. Browsers draw MathML themselves, and
 screen readers read it. What browsers do not follow in KaTeX's MathML is mended here: letters in another alphabet
-become the characters that Unicode has for them, a function's name keeps its distance, and elements that only
+become the characters that Unicode has for them, a function's name keeps its distance, roots are as high as a tall letter, and elements that only
 group one element go.
 """
 
@@ -20,6 +20,8 @@ from sphinx.util import logging
 log = logging.getLogger(__name__)
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
 THIN = "0.1667em"
+STRUT = "0.68em"
+"""The least height under a root: over a low letter Chromium hangs the sign below the line."""
 BARS = {"∥": "‖", "∣": "|"}
 """Norms and absolute values: the signs that browsers stretch, and that are not read as "parallel" and "divides"."""
 GROUPS = ("math", "mrow", "mstyle", "mtd")
@@ -98,6 +100,8 @@ def tidy(math: ElementTree.Element, display: bool) -> ElementTree.Element:
     join_words(out)
     separate_names(out)
     flatten(out)
+    for root in out.iter("msqrt"):
+        root.insert(0, ElementTree.Element("mspace", height=STRUT))
     if content.tag == "mrow" and not content.attrib:
         out[:] = list(content)
     return out

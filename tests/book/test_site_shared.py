@@ -167,6 +167,7 @@ def test_paper_shows_every_fold_and_cuts_nothing(visit):
         (r"\|x\|", "<mi>‖</mi>"),
         (r"P_{1}_{2j}", "<msub><msub><mi>P</mi><mn>1</mn></msub>"),
         (r"x_\max", "<msub><mi>x</mi><mi>max</mi></msub>"),
+        (r"\sqrt c", '<msqrt><mspace height="0.68em" /><mi>c</mi></msqrt>'),
     ],
 )
 def test_formulas_become_mathml_that_browsers_follow(tex, expected):
