@@ -30,7 +30,6 @@ def agree(kind, found, expected):
     return len(found) == len(expected) == LAYERS + 1 and all(map(same, found, expected))
 
 
-@pytest.mark.slow
 def test_every_small_model_has_its_loop():
     assert not [*unwritten(CONFIGS)]
     assert {*LOOPS, *WITHOUT} == {*CONFIGS}, (
