@@ -73,6 +73,7 @@ def public_functions() -> Iterator[tuple[str, Callable]]:
 def computing_calls(size: str) -> dict[str, Callable[[], object]]:
     """A call without arguments for every public function one of whose parameters is, or holds, tensors."""
     values, calls = arguments(*SIZES[size]), {}
+    own = OWN | {"theory.measure_slack": {"layer": values["layer"].switched(mlp=False)}}
     for name, function in public_functions():
         needed = {
             key: str(parameter.annotation)
@@ -80,7 +81,7 @@ def computing_calls(size: str) -> dict[str, Callable[[], object]]:
             if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
         }
         if any(kind in annotation for annotation in needed.values() for kind in HOLDS_TENSORS):
-            given = OWN.get(name, {})
+            given = own.get(name, {})
             unknown = [key for key in needed if key not in values | given]
             if unknown:
                 raise KeyError(
