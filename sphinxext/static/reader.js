@@ -24,8 +24,8 @@
   addEventListener("load", show);
   addEventListener("hashchange", show);
   // A displayed formula that is wider than its place is set smaller, down to three quarters; then it scrolls.
-  const fit = () => {
-    const displays = [...document.querySelectorAll('article math[display="block"]')];
+  const fit = (part) => {
+    const displays = [...part.querySelectorAll('math[display="block"]')];
     displays.forEach((formula) => { formula.style.fontSize = ""; });
     const scales = displays.map((formula) => {
       const place = (formula.closest("div.math") ?? formula.parentElement).getBoundingClientRect().width;
@@ -39,25 +39,30 @@
     opened.forEach((fold) => { unpack(fold); fold.open = true; });
   });
   addEventListener("afterprint", () => opened.forEach((fold) => { fold.open = false; }));
-  const boxes = "article pre, .pst-scrollable-table-container, article div.math, article details.derivation > *";
-  const reach = () => {
-    fit();
-    document.querySelectorAll(boxes).forEach((box, i) => {
+  const boxes = "pre, .pst-scrollable-table-container, div.math, details.derivation > *";
+  const article = document.querySelector("article") ?? document.body;
+  let named = 0;
+  const reach = (part) => {
+    fit(part);
+    part.querySelectorAll(boxes).forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       if (scrolls) box.tabIndex = 0;
       else if (box.localName !== "summary") box.removeAttribute("tabindex");
       if (scrolls && box.localName !== "pre") {
         box.setAttribute("role", "region");
-        box.setAttribute("aria-label", `box ${i + 1}, wider than the page, scrolls`);
+        if (!box.ariaLabel) box.setAttribute("aria-label", `box ${++named}, wider than the page, scrolls`);
       }
     });
   };
-  reach();
-  document.fonts.ready.then(reach);
-  addEventListener("load", reach);
-  addEventListener("resize", reach);
+  const reachAll = () => reach(article);
+  reachAll();
+  document.fonts.ready.then(reachAll);
+  addEventListener("load", reachAll);
+  addEventListener("resize", reachAll);
+  // Only what unfolds is measured: a page with all its folds opened at once is not measured once for each of them.
   document.querySelectorAll("article details").forEach((fold) => fold.addEventListener("toggle", () => {
-    if (fold.open) unpack(fold);
-    reach();
+    if (!fold.open) return;
+    unpack(fold);
+    reach(fold);
   }));
 }
