@@ -117,7 +117,7 @@ def test_changed_parameters_or_seeds_are_recorded_anew(tmp_path):
     wider = Counting()
     record([experiment(wider, paper={"scale": 20.0, "tokens": 5})], tmp_path)
     assert wider.calls == list(SEEDS)
-    assert load_record("counting", tmp_path)["parameters"]["scale"] == 20.0
+    assert load_record("counting", tmp_path)["parameters"]["scale"] == pytest.approx(20.0)
     fewer = Counting()
     changed = Experiment(
         "counting", fewer, {"paper": {"scale": 20.0, "tokens": 5}}, {"paper": range(2)}, minutes=0.1

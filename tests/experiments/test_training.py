@@ -80,8 +80,9 @@ def test_batches_come_in_order_and_the_last_may_be_short():
 
 def test_the_rate_follows_its_schedule():
     recipe = Recipe(0.5, 10, 1, milestones=(3, 7), factor=0.5)
-    assert [recipe.rate_at(step) for step in (0, 2, 3, 6, 7, 9)] == [0.5, 0.5, 0.25, 0.25, 0.125, 0.125]
-    assert Recipe(0.5, 10, 1, linear=True).rate_at(5) == 0.25
+    rates = [recipe.rate_at(step) for step in (0, 2, 3, 6, 7, 9)]
+    assert rates == pytest.approx([0.5, 0.5, 0.25, 0.25, 0.125, 0.125])
+    assert Recipe(0.5, 10, 1, linear=True).rate_at(5) == pytest.approx(0.25)
 
 
 @pytest.mark.slow
